@@ -53,6 +53,14 @@ def filled(size: int, value: float) -> FloatArray:
     return array
 
 
+@lru_cache(maxsize=64, typed=True)
+def same(value: float, size: int) -> NDArray[Any]:
+    """Return an array of one value, shape (size,), that all share: nothing can write to it."""
+    array = np.full(size, value)
+    array.flags.writeable = False
+    return array
+
+
 @lru_cache(maxsize=16)
 def positions(size: int) -> IntArray:
     """Return 0..size-1, shape (size,), which all cohorts of a size share."""
@@ -114,7 +122,7 @@ def largest(numbers: FloatArray) -> float:
 
 def normal_quantile(u: FloatArray) -> FloatArray:
     """Return the quantile of the standard normal distribution, of the shape of u."""
-    return np.asarray(_ndtri()(u))
+    return _ndtri()(u)
 
 
 @cache

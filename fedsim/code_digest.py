@@ -1,28 +1,34 @@
-"""Digests of the source of users' classes and functions, so that two classes of one name are two parts.
+"""Digests of users' code, so that two classes of one name are two parts, and of objects that they hand over.
 
 The digest covers the module of the class, those of its base classes, and each of the user's other modules that these
 import, all of them whole: what a class uses of its module cannot be told in general. Parts of fedsim, of the standard
 library and of other installed packages count with their names.
 
-A class whose source cannot be read, or differs from what was loaded, has a digest that holds in its process only.
+A class whose source cannot be read, or differs from what was loaded, has a digest that holds in its process only. An
+object's digest is that of its attributes, and of the code of classes and functions among them.
 """
 
 import ast
+import functools
 import hashlib
 import importlib.util
 import inspect
+import io
 import itertools
 import os
+import pickle
 import secrets
 import sys
 import sysconfig
 import tokenize
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Final
+from typing import Any, Final
+from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 _OWN: Final = __name__.partition(".")[0]
@@ -41,6 +47,13 @@ class CodeDigest:
 
 class _UnreadableError(Exception):
     pass
+
+
+@dataclass(frozen=True, eq=False)
+class _Source:
+    module: str
+    text: str
+    tree: ast.Module
 
 
 _KNOWN: Final[WeakKeyDictionary[Code, CodeDigest]] = WeakKeyDictionary()
@@ -83,19 +96,20 @@ def code_digest(found: Code) -> CodeDigest:
 
 def _digest(found: Code) -> str:
     home = found.__module__.partition(".")[0]
-    sources: dict[str, str] = {}
+    source, codes = functools.cache(_source_of), functools.cache(_codes_of)  # of this call: files change
+    texts: dict[str, str] = {}
     waiting: list[str] = []
     for base in found.__mro__ if isinstance(found, type) else (found,):
         if base is found or _counts(base.__module__, home):
-            _check_loaded(base)
+            _check_loaded(base, codes(source(base.__module__)))
             waiting.append(base.__module__)
     while waiting:
         module = waiting.pop()
-        if module not in sources:
-            sources[module] = _text_of(module)
-            waiting += _imports(module, sources[module], home)
+        if module not in texts:
+            texts[module] = source(module).text
+            waiting += _imports(module, source(module).tree, home)
     digest = hashlib.blake2b(digest_size=16)
-    for part in itertools.chain.from_iterable(sorted(sources.items())):
+    for part in itertools.chain.from_iterable(sorted(texts.items())):
         digest.update(f"{len(part)}:".encode() + part.encode())
     return digest.hexdigest()
 
@@ -107,9 +121,9 @@ def _counts(module: str, home: str) -> bool:
     return is_users(module)
 
 
-def _imports(module: str, text: str, home: str) -> Iterator[str]:
+def _imports(module: str, tree: ast.Module, home: str) -> Iterator[str]:
     """Yield the modules that count among those that a module imports, at its top or within its functions."""
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if _counts(alias.name, home))
         elif isinstance(node, ast.ImportFrom):
@@ -144,20 +158,29 @@ def _package_of(module: str) -> str:
     return "" if spec is None else spec.parent or ""
 
 
-def _text_of(module: str) -> str:
+def _source_of(module: str) -> _Source:
     try:
         with tokenize.open(_file_of(module) or "") as file:
             text = file.read()
-        compile(text, "source", "exec", dont_inherit=True)
+        return _Source(module, text, ast.parse(text))
     except (OSError, SyntaxError, ValueError):
-        raise _UnreadableError(f"the source of module {module!r} cannot be read") from None
-    return text
+        raise _unreadable(module) from None
 
 
-def _check_loaded(found: Code) -> None:
+def _codes_of(source: _Source) -> set[CodeType]:
+    try:
+        return set(_codes(compile(source.tree, "source", "exec", dont_inherit=True)))
+    except (SyntaxError, ValueError):
+        raise _unreadable(source.module) from None
+
+
+def _unreadable(module: str) -> _UnreadableError:
+    return _UnreadableError(f"the source of module {module!r} cannot be read")
+
+
+def _check_loaded(found: Code, codes: set[CodeType]) -> None:
     """Refuse a class or function that is not the one that the source of its module defines."""
     where = f"{found.__module__}:{found.__qualname__}"
-    codes = set(_codes(compile(_text_of(found.__module__), "source", "exec", dont_inherit=True)))
     module = sys.modules.get(found.__module__)
     at: object = module
     for step in found.__qualname__.split("."):
@@ -178,3 +201,38 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
         if isinstance(constant, CodeType):
             yield constant
             yield from _codes(constant)
+
+
+def content_digest(value: object, pickler: "type[Telling] | None" = None) -> str:
+    """Return a digest of an object; of what cannot be pickled another at each call."""
+    told = io.BytesIO()
+    try:
+        (pickler or Telling)(told, protocol=5).dump(value)
+    except Exception:  # whatever a class of the user's raises
+        told.write(uuid4().bytes)
+    return hashlib.blake2b(told.getvalue(), digest_size=16).hexdigest()
+
+
+class Telling(pickle._Pickler):
+    """Pickles values for a digest: code by its text, equal values alike."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if value is told:
+            return NotImplemented
+        if isinstance(value, set | frozenset):  # its order changes from process to process
+            return told, (sorted(value, key=repr),)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            users = value.__module__ == "__main__" or is_users(value.__module__)
+            cells = [cell.cell_contents for cell in getattr(value, "__closure__", None) or ()]
+            code = code_digest(value).text if users else ""
+            return told, (f"{value.__module__}:{value.__qualname__}", code, cells)
+        return (told, (value(),)) if isinstance(value, weakref.ref) else NotImplemented
+
+    def memoize(self, obj: Any) -> None:
+        """Write equal texts alike, whether they are one object or several."""
+        if type(obj) not in (str, bytes, tuple):
+            super().memoize(obj)  # type: ignore[misc]
+
+
+def told(*_: Any) -> None:
+    """Stand for what is pickled."""

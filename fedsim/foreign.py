@@ -8,12 +8,13 @@ import copy
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar, Final, Self
 
 from pydantic import PrivateAttr
 
 from fedsim.answers import asked
-from fedsim.code_digest import Code
+from fedsim.code_digest import Code, content_digest
 from fedsim.inputs.quantities import plain
 from fedsim.registry import Component, is_plain, options_table, stated
 from fedsim.registry import parameters_of as options_of
@@ -114,7 +115,7 @@ class Stateful(Foreign):
     ----------
     place : kind of the class
     options : of the class; none where an object is copied
-    content : why an object is copied; empty where it is made of options
+    content : digest of an object that is copied; empty where it is made of options
     """
 
     @classmethod
@@ -129,13 +130,25 @@ class Stateful(Foreign):
     @classmethod
     def of_one(cls, kind: str, value: Any) -> Self:
         """Return what makes an object anew, of the arguments that are among its attributes, or else as a copy."""
-        options = {name: plain(getattr(value, name, ...)) for name in options_of(type(value))}
-        return cls.of_class(kind, type(value), options, copy.deepcopy(value))
+        factory = type(value)
+        options = {name: plain(getattr(value, name, ...)) for name in options_of(factory)}
+        if _are_named(factory) and all(map(is_plain, options.values())):
+            with suppress(Exception):  # of a constructor that makes other attributes of its arguments
+                again = factory(**options)
+                if all(plain(getattr(again, name)) == option for name, option in options.items()):
+                    return cls.of_class(kind, factory, options, again)
+        return cls._copying(kind, value)
 
     @classmethod
     def _copying(cls, kind: str, made: object) -> Self:
-        part = cls(place=kind, content="its constructor arguments are not among its attributes")
-        part._held = Same(made)
+        part = cls(place=kind, content=content_digest(made))
+        try:
+            part._held = Same(copy.deepcopy(made))
+        except Exception as error:
+            raise ValueError(
+                f"{place_of(made)}: its constructor arguments are not among its attributes, and it cannot be copied "
+                f"({error}); allowed: a class that keeps each argument under its own name, or that can be copied"
+            ) from error
         return part
 
     @property
@@ -185,6 +198,15 @@ def required_of(found: Callable[..., Any]) -> list[str]:
         for name, one in parameters_of(found).items()
         if one.default is one.empty and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY, one.POSITIONAL_ONLY)
     ]
+
+
+def _are_named(factory: type[Any]) -> bool:
+    """Return whether each argument of a constructor has a name; those of `object` and of protocols take none."""
+    own: Any = factory.__init__
+    if own == object.__init__ or own.__module__ == "typing":
+        return True
+    kinds = [one.kind for one in inspect.signature(own).parameters.values()][1:]
+    return all(one in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY) for one in kinds)
 
 
 def check_call(place: str, found: Callable[..., Any], options: Mapping[str, Any]) -> None:

@@ -290,4 +290,5 @@ def _in_arrays(client: NDArray[Any], block: NDArray[Any], schedule: Schedule) ->
 
 def _above_zero(numbers: FloatArray) -> FloatArray:
     """Return numbers of [1, 2), whose lower 52 bits are b each, moved to ``(b + 1/2) / 2**52``, which is exact."""
-    return np.asarray(numbers - _BELOW_ONE)
+    moved: FloatArray = numbers - _BELOW_ONE
+    return moved

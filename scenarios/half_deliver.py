@@ -1,6 +1,6 @@
 """Which selectors find the clients that deliver? A deadline that half of a crowd of FedScale-like phones meets.
 
-    python scenarios/half_deliver.py [--clients N] [--cohort N] [--rounds N] [--seeds N] [--share S] [--selectors "A;B"]
+    python scenarios/half_deliver.py [--clients N] [--cohort N] [--rounds N] [--seeds N] [--out FOLDER]
 
 runs the study of `half_deliver.toml`. The deadline is the median duration of a participation, measured in a first round
 of all clients of each seed. A client's duration varies little from round to round: about half of the crowd never
@@ -9,19 +9,12 @@ delivers, which the server does not know beforehand.
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
-from study_scripts import Column, last_accuracy, run_by_seed, sizes, study_of, summary, with_deadline
+from study_scripts import Column, command, last_accuracy, run_by_seed, study_of, summary, with_deadline
 
-from fedsim import History, Study
-from fedsim.studies.study import Variant
-
-
-def under(study: Study, share: float, names: list[str], seed: int) -> Study:
-    """Return the study of one seed, under the deadline that a share of its crowd meets."""
-    known = {one.name: one.values for one in study.variants}
-    arms = tuple(Variant(name, known[name]) for name in names or known)
-    return replace(study, base=with_deadline(study.base, share, seed), variants=arms, baseline=arms[0].name)
+from fedsim import History
 
 
 def empty(history: History) -> np.ndarray:
@@ -42,13 +35,14 @@ COLUMNS: dict[str, Column] = {
 }
 
 
-def main() -> None:
-    given = sizes(__file__, __doc__, clients=150, cohort=10, rounds=60, seeds=5, share=0.5, selectors="")
-    values = {"crowd__clients": given.clients, "rounds__count": given.rounds, "selector__cohort": given.cohort}
-    study = study_of(__file__, given.seeds, **values)
-    names = [one.strip() for one in given.selectors.split(";") if one]
-    summary(run_by_seed(study.seeds, partial(under, study, given.share, names), given.out), COLUMNS)
+def main(
+    clients: int = 150, cohort: int = 10, rounds: int = 60, seeds: int = 5, out: Path = Path("runs/half_deliver")
+) -> None:
+    study = study_of(__file__, seeds, crowd__clients=clients, rounds__count=rounds, selector__cohort=cohort)
+    summary(
+        run_by_seed(study.seeds, lambda seed: replace(study, base=with_deadline(study.base, 0.5, seed)), out), COLUMNS
+    )
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

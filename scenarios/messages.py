@@ -6,9 +6,10 @@ runs the study of `messages.toml`, and prints medians over the seeds.
 """
 
 from functools import partial
+from pathlib import Path
 
 import numpy as np
-from study_scripts import Column, last_accuracy, panels, run, sizes, study_of, summary, times_to, written
+from study_scripts import Column, command, last_accuracy, panels, run, study_of, summary, times_to, written
 
 from fedsim import History
 
@@ -36,9 +37,8 @@ COLUMNS: dict[str, Column] = {
 }
 
 
-def main() -> None:
-    given = sizes(__file__, __doc__, rounds=200, seeds=3)
-    runs = run(study_of(__file__, given.seeds, rounds__count=given.rounds), given.out, executor="stacked")
+def main(rounds: int = 200, seeds: int = 3, out: Path = Path("runs/messages")) -> None:
+    runs = run(study_of(__file__, seeds, rounds__count=rounds), out, executor="stacked")
     summary(runs, COLUMNS, "updates")
     figure, (left, right) = panels(2, (9.0, 3.8), xscale="log", ylabel="test accuracy")
     for way, (one, *_) in runs.items():
@@ -47,8 +47,8 @@ def main() -> None:
     left.set_xlabel("simulated time (s)")
     right.set_xlabel("sent up by all clients (Mbit)")
     figure.legend(loc="outside upper center", ncols=len(runs), frameon=False, fontsize=8)
-    written({"messages.png": figure}, given.out)
+    written({"messages.png": figure}, out)
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from study_scripts import HERE, sizes, table, whole
+from study_scripts import command, table
 
-from fedsim import History, Scenario, Study
+from fedsim import History, Scenario, Study, sweep
 
 COMPARED = {"deadline 0.8 s / 1 s": ("0.8 s", "1 s"), "selector uniform / PAUSE": ("uniform", "1 s")}
 SMOOTHED = 5  # evaluations of a mean
@@ -25,11 +25,10 @@ def smoothed_s(history: History) -> float:
     return float(time_s[np.argmax(accuracy >= 0.8)] if accuracy.max() >= 0.8 else time_s[-1])
 
 
-def main() -> None:
-    given = sizes(__file__, __doc__, base="quickstart.toml", seeds=12)
-    study = Study.load(HERE / "pairing.toml")
-    study = replace(study, base=Scenario.load(HERE / given.base), seeds=study.seeds[: given.seeds])
-    result = whole(study, given.out / Path(given.base).stem)
+def main(base: str = "quickstart.toml", seeds: int = 12, out: Path = Path("runs/pairing")) -> None:
+    study = Study.load(Path(__file__).with_suffix(".toml"))
+    study = replace(study, base=Scenario.load(Path(__file__).with_name(base)), seeds=study.seeds[:seeds])
+    result = sweep(study, out=out / Path(base).stem, quiet=True)
     found = {name: {key: one.value for key, one in result.values(name).items()} for name in study.metrics}
     found[f"time_to_80%, means of {SMOOTHED}"] = {key: smoothed_s(result[key]) for key in result}
     rows = []
@@ -44,4 +43,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

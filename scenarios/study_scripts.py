@@ -1,6 +1,5 @@
-"""What the scripts of this folder share: sizes from the command line, the runs of a study, tables and figures."""
+"""What the scripts of this folder share: the command line, the runs of a study, tables and figures."""
 
-import argparse
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import typer
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedsim import History, Scenario, Study, StudyResult, simulate, sweep
+from fedsim import History, Scenario, Study, simulate, sweep
+from fedsim.cli.boundary import guarded
 from fedsim.history import save
 from fedsim.studies.metrics import metric
 
-HERE = Path(__file__).parent
 Runs = dict[str, list[History]]
 """The runs of each variant, seed by seed."""
 Of = str | Callable[[History], float]
@@ -24,15 +24,11 @@ Column = tuple[Of, str] | tuple[Of, str, Callable[[Any], float]]
 """A figure of a run, the format of its number, and how the numbers of seeds become one; the median by default."""
 
 
-def sizes(script: str, about: str | None, *, writes: bool = True, **defaults: Any) -> argparse.Namespace:
-    """Return what the command line says of a script: its folder if it writes, and values with these defaults."""
-    parser = argparse.ArgumentParser(description=(about or "").partition("\n")[0])
-    for name, value in defaults.items():
-        how: dict[str, Any] = {"action": "store_true"} if value is False else {"type": type(value), "default": value}
-        parser.add_argument(f"--{name.replace('_', '-')}", **how)
-    if writes:
-        parser.add_argument("--out", type=Path, default=Path("runs") / Path(script).stem)
-    return parser.parse_args()
+def command(main: Callable[..., None], about: str | None) -> None:
+    """Run a script: the parameters of its function are its options, and its end is that of a command of fedsim."""
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command(help=(about or "").partition("\n")[0])(main)
+    sys.exit(guarded(app))
 
 
 def study_of(script: str, seeds: int | None = None, **values: Any) -> Study:
@@ -45,17 +41,9 @@ def study_of(script: str, seeds: int | None = None, **values: Any) -> Study:
     return replace(study, base=base, seeds=study.seeds[:seeds], metrics=("mean_round_s",), horizon={})
 
 
-def whole(study: Study, out: Path, **options: Any) -> StudyResult:
-    """Run what a folder lacks of a study; end with the first failure."""
-    result = sweep(study, out=out, quiet=True, **options)
-    for (variant, seed), why in result.failures.items():
-        sys.exit(f"{variant}, seed {seed}: {why}")
-    return result
-
-
 def run(study: Study, out: Path, **options: Any) -> Runs:
     """Return all runs of a study, running what its folder lacks."""
-    result = whole(study, out, **options)
+    result = sweep(study, out=out, quiet=True, **options)
     return {variant: [result[variant, seed] for seed in study.seeds] for variant in study.arms}
 
 
@@ -84,11 +72,6 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         print("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
 
 
-def told(value: float, form: str = ".3g") -> str:
-    """Return a number as text, and "never" for one that is not finite."""
-    return format(value, form) if math.isfinite(value) else "never"
-
-
 def number(of: Of, history: History) -> float:
     """Return a figure of a run: a metric by its name, infinite where it is not reached, or what a function says."""
     if not isinstance(of, str):
@@ -97,16 +80,16 @@ def number(of: Of, history: History) -> float:
     return found.value if found.reached else math.inf
 
 
-def summary(runs: Runs, columns: Mapping[str, Column], head: str = "") -> dict[str, list[float]]:
-    """Print a row for each variant, and return its numbers: figures of its runs, the median over seeds or another."""
-    found = {}
-    for name, of in runs.items():
-        values = [[number(column[0], one) for one in of] for column in columns.values()]
-        middles = [column[2] if len(column) > 2 else np.median for column in columns.values()]
-        found[name] = [float(middle(np.array(one))) for middle, one in zip(middles, values, strict=True)]
-    forms = [column[1] for column in columns.values()]
-    table([head, *columns], [[name, *map(told, of, forms)] for name, of in found.items()])
-    return found
+def summary(runs: Runs, columns: Mapping[str, Column], head: str = "") -> None:
+    """Print a row for each variant: figures of its runs, the median over seeds or another."""
+    rows = []
+    for name, histories in runs.items():
+        row = [name]
+        for of, form, *middle in columns.values():
+            value = (middle or [np.median])[0](np.array([number(of, one) for one in histories]))
+            row.append(format(value, form) if math.isfinite(value) else "never")
+        rows.append(row)
+    table([head, *columns], rows)
 
 
 def times_to(targets: Iterable[float], form: str = ".3g") -> dict[str, Column]:
@@ -118,10 +101,10 @@ def last_accuracy(history: History, evaluations: int = 10) -> float:
     return float(history.column("evaluations", "accuracy")[-evaluations:].mean())
 
 
-def panels(number: int = 1, size: tuple[float, float] = (6.4, 4.0), **settings: Any) -> tuple[Figure, list[Axes]]:
+def panels(number: int = 1, size: tuple[float, float] = (6.4, 4.2), **settings: Any) -> tuple[Figure, list[Axes]]:
     """Return a figure with panels side by side, and settings that all of them have."""
     figure = Figure(figsize=size, dpi=150, layout="constrained")
-    found = [figure.add_subplot(1, number, i + 1) for i in range(number)]
+    found = list(figure.subplots(1, number, squeeze=False)[0])
     for axes in found:
         axes.set(**settings)
         axes.grid(visible=True, alpha=0.3)

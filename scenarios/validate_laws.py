@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from study_scripts import sizes
+from study_scripts import command
 from validation import Row, media, presence, radio
 
 LIMIT = 4.5  # standard errors: one table of 160 drawn rows in 1,000 goes beyond by chance
@@ -22,8 +22,8 @@ GROUPS: list[Callable[[float], Iterator[Row]]] = [
 ]
 
 
-def main() -> None:
-    effort = 0.1 if sizes(__file__, __doc__, writes=False, quick=False).quick else 1.0
+def main(quick: bool = False) -> None:
+    effort = 0.1 if quick else 1.0
     began = time.perf_counter()
     worst, beyond = 0.0, 0
     line = "{:<70}{:>12}{:>12}{:>13}".format
@@ -41,4 +41,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

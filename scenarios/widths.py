@@ -1,6 +1,6 @@
 """What do narrower models buy under a deadline that half of the crowd meets? Plain training, HeteroFL and FedRolex.
 
-    python scenarios/widths.py [--rounds N] [--seeds N] [--alpha A] [--out FOLDER]
+    python scenarios/widths.py [--rounds N] [--seeds N] [--out FOLDER]
 
 The deadline is the median over the clients of the mean duration of a participation with the whole model. A slow client
 is late in every round with plain training, and trains the largest width that fits with HeteroFL and FedRolex. A last
@@ -9,9 +9,10 @@ row gives plain training four times the deadline.
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
-from study_scripts import Column, last_accuracy, run_by_seed, sizes, study_of, summary, times_to, written
+from study_scripts import Column, command, last_accuracy, run_by_seed, study_of, summary, times_to, written
 
 from fedsim import History, Study, draw
 from fedsim.simulation import Simulation
@@ -41,13 +42,12 @@ COLUMNS: dict[str, Column] = {
 }
 
 
-def main() -> None:
-    given = sizes(__file__, __doc__, rounds=200, seeds=3, alpha=0.1)
-    study = study_of(__file__, given.seeds, rounds__count=given.rounds, learning__split__alpha=given.alpha)
-    runs = run_by_seed(study.seeds, partial(with_deadline, study), given.out, executor="stacked")
+def main(rounds: int = 200, seeds: int = 3, out: Path = Path("runs/widths")) -> None:
+    study = study_of(__file__, seeds, rounds__count=rounds)
+    runs = run_by_seed(study.seeds, partial(with_deadline, study), out, executor="stacked")
     summary(runs, COLUMNS, "way")
-    written({"widths.png": draw([of[0] for of in runs.values()], smoothing=1, labels=list(runs))}, given.out)
+    written({"widths.png": draw([of[0] for of in runs.values()], smoothing=1, labels=list(runs))}, out)
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

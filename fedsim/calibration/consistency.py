@@ -19,7 +19,7 @@ _LONG_S: Final = 2e5
 """Participations of more than two days are unusual, and those of some minutes in milliseconds are as long."""
 
 
-def once(columns: Mapping[str, NDArray[Any]]) -> tuple[dict[str, NDArray[Any]], str]:
+def once(columns: Mapping[str, NDArray[Any]], where: str) -> tuple[dict[str, NDArray[Any]], str]:
     """Return columns with each row once, in their order, and a note on those that stand there twice."""
     size = columns["client"].size
     rows = np.arange(size)
@@ -29,13 +29,35 @@ def once(columns: Mapping[str, NDArray[Any]]) -> tuple[dict[str, NDArray[Any]], 
         alike = np.flatnonzero(np.bincount(name)[name] > 1)
         again = np.setdiff1d(alike, alike[np.unique(_numbered(_of(columns, alike).values()), return_index=True)[1]])
         rows = np.delete(rows, again)
-    elif size % 2 == 0 and not np.ptp(_numbered(columns.values()).reshape(2, -1), axis=0).any():
-        rows = rows[: size // 2]
+        if "start_s" in columns:
+            _check_once(name[rows], rows, columns, where)
+    else:
+        number = _numbered(columns.values())
+        for times in (3, 2):
+            if size % times == 0 and not np.ptp(number.reshape(times, -1), axis=0).any():
+                rows = rows[: size // times]
+                break
     if rows.size == size:
         return dict(columns), ""
     first = int(np.setdiff1d(np.arange(size), rows)[0]) + 1
     note = f"{size - rows.size:,} rows stand there twice and count once; the first of them is row {first}"
     return _of(columns, rows), note
+
+
+def _check_once(name: IntArray, rows: IntArray, columns: Mapping[str, NDArray[Any]], where: str) -> None:
+    """Refuse two rows that name one participation, which took some time, and say unlike things of it."""
+    first = np.unique(name, return_index=True)[1]
+    again = np.setdiff1d(np.arange(name.size), first)
+    if "end_s" in columns:
+        again = again[(columns["end_s"] > columns["start_s"])[rows[again]]]
+    if again.size:
+        row = int(again[0])
+        above = int(np.flatnonzero(name == name[row])[0])
+        names = ", ".join(name for name in ("client", *_WHEN) if name in columns)
+        raise DataError(
+            f"{where}: row {rows[row] + 1} names the participation of row {rows[above] + 1} again ({names}), with "
+            "other values; allowed: a row for each participation"
+        )
 
 
 def _of(columns: Mapping[str, NDArray[Any]], rows: IntArray) -> dict[str, NDArray[Any]]:

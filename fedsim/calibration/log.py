@@ -15,6 +15,7 @@ from fedsim.history.outcomes import NOT_CUT, PHASES, UPLINK, Outcome
 from fedsim.inputs.bounds import NUMBER
 from fedsim.inputs.files import MAX_BYTES, check_file
 from fedsim.inputs.tables import IDS, Table, identified, instants, origin_of, reading
+from fedsim.inputs.tables.table import Missing
 from fedsim.measurements import MOST_WORK
 from fedsim.units import SECONDS
 
@@ -105,12 +106,23 @@ def _columns(table: Table) -> dict[str, NDArray[Any]]:
     for name in _NUMBERS:
         if name not in found and table.find(name) is not None:
             least = 0.0 if name in (*DURATIONS, "queue_s") else -np.inf
-            found[name] = table.numbers(name, SECONDS if name.endswith("_s") else NUMBER, least=least)
+            bound = SECONDS if name.endswith("_s") else NUMBER
+            missing: Missing = "nan" if name in DURATIONS else "refused"
+            found[name] = table.numbers(name, bound, least=least, missing=missing)
     if "round" in found:
         found["round"] = table.whole("round").astype(np.float64)
     for name, known, absent in _LABELS:
         if table.find(name) is not None:
             found[name] = table.codes(name, known, absent)
+    for name in found.keys() & set(DURATIONS):
+        # A participation that was lost need not have come to each phase.
+        empty = np.isnan(found[name])
+        wrong = np.flatnonzero(
+            empty & (found.get("outcome", np.full(table.rows, Outcome.DELIVERED)) == Outcome.DELIVERED)
+        )
+        if wrong.size:
+            table.refuse_cell(name, int(wrong[0]), "numbers of at least 0 where a participation was delivered")
+        found[name][empty] = 0.0
     if table.find("class") is not None:
         found["class"] = table.texts("class")
     if (client := table.find(*IDS)) is not None:
@@ -140,7 +152,7 @@ def _log(
 ) -> Log:
     if not ({"start_s", "end_s"} <= columns.keys() or columns.keys() & set(DURATIONS)):
         raise DataError(f"{where}: no column tells a time; needed: {', '.join(DURATIONS)}, or start_s and end_s")
-    columns, again = once(columns)
+    columns, again = once(columns, where)
     size, notes = columns["client"].size, [*notes, *([again] if again else [])]
     if size < _FEWEST:
         twice = f" ({again})" if again else ""

@@ -17,6 +17,8 @@ _JITTERS: Final = ("log-normal", "shifted-exponential")
 _ALIKE: Final = 0.5
 """Correlation of clients' centres down and up from which both directions are taken to share one factor."""
 _LARGEST_FACTOR: Final = 1e6
+FLOPS_PER_SAMPLE: Final = 1e6
+"""A log says how long work takes; operations are such that clients' speeds are those of real devices."""
 
 
 @dataclass(frozen=True)
@@ -123,10 +125,12 @@ def _compute(work: PhaseFit, by: By, crowd: int) -> tuple[dict[str, Any], dict[s
             "jitter_sigma": sigma,
         }, {}
     jitter, mean_s = _jitter(options)
-    speed = math.exp(-(split.spread_sigma**2) / 2) / mean_s
+    speed = FLOPS_PER_SAMPLE * math.exp(-(split.spread_sigma**2) / 2) / mean_s
     speeds = speed if by == "crowd" else [speed / factor for factor in _padded(split.factor, crowd, 1.0)]
     spread = {"kind": "log-normal", "sigma": split.spread_sigma} if split.spread_sigma else {"kind": "fixed"}
-    return {"kind": "flops", "flops_per_s": speeds, "spread": spread, "jitter": jitter}, {"flops_per_sample": 1.0}
+    return {"kind": "flops", "flops_per_s": speeds, "spread": spread, "jitter": jitter}, {
+        "flops_per_sample": FLOPS_PER_SAMPLE
+    }
 
 
 def _jitter(options: Mapping[str, Any]) -> tuple[dict[str, Any], float]:

@@ -60,12 +60,12 @@ def plot(
 
 def _by_variant(histories: "list[History]") -> "dict[str, dict[int, History]] | None":
     """Return runs by variant and seed; None where no variant has several seeds, or not all scenarios are known."""
-    from fedsim.studies.folders import group
+    from fedsim.studies.folders import arms_of, grouped
 
     if len(histories) < 2 or len({history.seed for history in histories}) < 2:
         return None
     try:
-        variants = group(histories)
+        variants = grouped(histories, arms_of(histories))
     except FedsimError:
         return None
     return variants if any(len(of) > 1 for of in variants.values()) else None

@@ -2,7 +2,7 @@
 
 import math
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,7 +27,7 @@ Horizon = Annotated[
     typer.Option("--horizon", metavar="S", help="Seconds up to which targets are waited for, or rounds=N, bits=N."),
 ]
 Baseline = Annotated[str, typer.Option("--baseline", help="Variant that others are compared with (default: first).")]
-Level = Annotated[float, typer.Option("--level", help="Of the intervals.")]
+Level = Annotated[float | None, typer.Option("--level", help="Of the intervals (default: 0.95).")]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Runs at a time (default: cores).")]
 Store = Annotated[
     Path | None, typer.Option("--store", callback=one_path, help="Folder of the store that all runs share.")
@@ -46,11 +46,11 @@ def sweep(
         list[str] | None, typer.Option("--zip", metavar="A.B=X,Y", help="Values of a path; the first ones together.")
     ] = None,
     assignments: Assignments = None,
-    seeds: Annotated[str, typer.Option("--seeds", help="How many, or which: 10, or 3,5,8.")] = "5",
+    seeds: Annotated[str | None, typer.Option("--seeds", help="How many, or which: 10, or 3,5,8 (default: 5).")] = None,
     metrics: Metrics = None,
     horizon: Horizon = None,
     baseline: Baseline = "",
-    level: Level = 0.95,
+    level: Level = None,
     name: Annotated[str | None, typer.Option("--name", help="Of the study (default: the scenario's).")] = None,
     jobs: Jobs = None,
     out: Annotated[
@@ -78,20 +78,20 @@ def sweep(
     from fedsim.studies.sweeping import run_study
 
     if _is_study(file):
-        if grid or zipped or assignments or metrics or horizon or baseline:
-            raise FedsimError(f"{file}: a study says itself what is varied and compared; allowed: --seeds as it says")
+        if any((grid, zipped, assignments, metrics, horizon, baseline, seeds, level, name)):
+            raise FedsimError(f"{file}: a study says itself what is run and compared; allowed: a change of the file")
         study = Study.load(file)
     else:
         study = Study.of(
             load_scenario(file, assignments, plugins=True),
-            grid=dict(map(_values, grid or ())),
-            zipped=dict(map(_values, zipped or ())),
-            seeds=_seeds(seeds),
+            grid=_each_once(map(_values, grid or ())),
+            zipped=_each_once(map(_values, zipped or ())),
+            seeds=_seeds(seeds or "5"),
             name=name,
             metrics=metrics or (),
             baseline=baseline,
-            horizon=dict(map(_limit, horizon or ())),
-            level=level,
+            horizon=_each_once(map(_limit, horizon or ())),
+            level=level or 0.95,
         )
     engine = Engine(on, jobs, False if no_store else store, data_dir, executor)
     folder = out or Path("studies") / study.name
@@ -115,7 +115,7 @@ def _finish(study: "Study", result: "StudyResult", plot: Path | None, *, quiet: 
     for (variant, seed), why in result.failures.items():
         typer.echo(f"fedsim: {variant}, seed {seed}: {why}", err=True)
     if plot is not None:
-        result.plot(y="accuracy" if study.points[0].learns else "duration", out=plot)
+        result.plot(out=plot)
         typer.echo(str(plot))
     if not quiet and len(result):
         _print_medians(result)
@@ -128,15 +128,15 @@ def _finish(study: "Study", result: "StudyResult", plot: Path | None, *, quiet: 
 
 def _print_medians(result: "StudyResult") -> None:
     """Print a row for each variant: medians over the seeds, "never" where half of the runs or more do not get there."""
-    from statistics import median
+    import numpy as np
 
     names, rows = result.study.metrics, []
-    found = [result.values(name) for name in names]
+    found, seeds = [result.values(name) for name in names], len(result.study.seeds)
     for arm in result.study.arms:
         of = [[v.value if v.reached else math.inf for (one, _), v in values.items() if one == arm] for values in found]
-        middles = [median(one) if one else math.nan for one in of]
-        rows.append((arm, *("-" if m != m else "never" if math.isinf(m) else f"{m:.3g}" for m in middles)))  # noqa: PLR0124
-    seeds = len(result.study.seeds)
+        middles = [float(np.median(one)) if one else math.nan for one in of]
+        ended = f"{arm} ({len(of[0])} of {seeds})" if len(of[0]) < seeds else arm
+        rows.append((ended, *("-" if math.isnan(m) else "never" if math.isinf(m) else f"{m:.3g}" for m in middles)))
     print_table(f"{result.study.name}: medians of {seeds} seed{'s' * (seeds > 1)}", rows, ("variant", *names))
 
 
@@ -147,7 +147,7 @@ def compare(
     metrics: Metrics = None,
     horizon: Horizon = None,
     baseline: Baseline = "",
-    level: Level = 0.95,
+    level: Level = None,
     to: To = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", callback=one_path, help="File of a figure, with --why of stacked bars.")
@@ -156,49 +156,31 @@ def compare(
     why: Annotated[bool, typer.Option("--why", help="Say which factor makes the difference in seconds.")] = False,
 ) -> None:
     """Compare variants pair by pair: runs of one seed are a pair, runs that differ in their seed alone a variant."""
-    from fedsim.results import read_run
-    from fedsim.studies.comparing.comparison import compare as compared
+    from fedsim.studies.comparing.why import why as why_of
     from fedsim.studies.figures.bands import draw_bands
-    from fedsim.studies.folders import GroupedRuns, group
+    from fedsim.studies.figures.bars import draw_why
+    from fedsim.studies.folders import compared as compared_folders
     from fedsim.studies.result import STUDY, StudyResult
 
     if len(runs) == 1 and (runs[0] / STUDY).exists():
-        if horizon or baseline or level != 0.95:
+        if horizon or baseline or level is not None:
             raise FedsimError("compare: baseline, horizon and level are the study's own; allowed: --metric")
         result = StudyResult.load(runs[0])
-        _print(result.compare(*(metrics or ())), f"{result.study.name}: against {result.study.baseline!r}", to)
-        if plot is not None and not why:
-            result.plot(x, "accuracy" if result.study.points[0].learns else "duration", out=plot)
-        if why:
-            arms = {arm: {seed: result[arm, seed] for one, seed in result if one == arm} for arm in result.study.arms}
-            _print_why(arms, result.study.baseline, plot)
-        return
-    found = group([read_run(folder) for folder in runs])
-    first = baseline or next(iter(found))
-    if first not in found:
-        raise FedsimError(f"--baseline {first!r} is no variant; allowed: {', '.join(found)}")
-    usual: tuple[str, ...] = ("mean_round_s", "delivered_share")
-    history = next(iter(found[first].values()))
-    if history.evaluations.num_rows:
-        usual = (f"time_to_{100 * history.target_accuracy:g}%", "final_accuracy", "mean_round_s")
-    family = GroupedRuns(found, tuple(metrics or usual), first, dict(map(_limit, horizon or ())), level)
-    _print(compared(family, family.values), f"against {first!r}", to)
-    if plot is not None and not why:
-        draw_bands(found, x, "accuracy" if history.evaluations.num_rows else "duration", first, level=level, out=plot)
-    if why:
-        _print_why(found, first, plot)
-
-
-def _print_why(runs: Any, baseline: str, plot: Path | None) -> None:
-    """Print what makes each difference, and draw it as stacked bars where a file is named."""
-    from fedsim.studies.comparing.why import why
-    from fedsim.studies.figures.bars import draw_why
-
-    found = why(runs, baseline)
-    for one in found:
-        print_lines([one.sentence])
+        first, level, arms, compared = (
+            result.study.baseline,
+            result.study.level,
+            result.runs,
+            result.compare(*metrics or ()),
+        )
+    else:
+        limits, level = _each_once(map(_limit, horizon or ())), level or 0.95
+        arms, compared = compared_folders(runs, metrics or (), baseline, limits, level)
+        first = baseline or next(iter(arms))
+    _print(compared, f"against {first!r}", to)
+    parted = why_of(arms, first, level) if why else []
+    print_lines(one.sentence for one in parted)
     if plot is not None:
-        draw_why(found, plot)
+        draw_why(parted, plot) if why else draw_bands(arms, x, None, first, level=level, out=plot)
 
 
 def _print(comparison: "Comparison", title: str, to: Path | None = None) -> None:
@@ -219,6 +201,15 @@ def _is_study(file: Path) -> bool:
         return "study" in tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False  # as a scenario it is refused in words
+
+
+def _each_once(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in values:
+        if name in found:
+            raise FedsimError(f"{name}: is named twice, {found[name]!r} and {value!r}; allowed: once")
+        found[name] = value
+    return found
 
 
 def _values(text: str) -> tuple[str, list[Any]]:

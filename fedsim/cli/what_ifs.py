@@ -118,7 +118,7 @@ def best(
         return f"{values}: {', '.join(means)}"
 
     place = out or Path("studies") / f"{scenario.name}-best"
-    found = search(
+    tried, front = search(
         scenario,
         fields,
         metrics,
@@ -128,15 +128,15 @@ def best(
         seeds=seeds,
         tell=tell,
     )
-    if not found.front:
-        raise FedsimError(f"best: none of {len(found.trials)} trials reaches {', '.join(metrics)}")
-    for trial in found.front:
-        typer.echo(f"best of {len(found.trials)}, mean of {seeds} seeds: {_shown(trial)}")
+    if not front:
+        raise FedsimError(f"best: none of {len(tried)} trials reaches {', '.join(metrics)}")
+    for trial in front:
+        typer.echo(f"best of {len(tried)}, mean of {seeds} seeds: {_shown(trial)}")
     if plot is not None:
         if len(metrics) != 2:
             raise FedsimError("best: a Pareto figure needs two metrics")
-        reached = [trial.means for trial in found.trials if all(map(math.isfinite, trial.means))]
-        draw_points(reached, sorted(trial.means for trial in found.front), metrics, plot)
+        reached = [trial.means for trial in tried if all(map(math.isfinite, trial.means))]
+        draw_points(reached, sorted(trial.means for trial in front), metrics, plot)
         typer.echo(str(plot))
 
 

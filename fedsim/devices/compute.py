@@ -104,7 +104,8 @@ class RateTimes:
     def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
         sigma, half_variance = self._of_jitter
         z = normal_quantile(self.streams.uniform("compute-jitter", client, draw))
-        return np.asarray(samples / self.speed[client] * np.exp(sigma * z - half_variance))
+        duration_s: FloatArray = samples / self.speed[client] * np.exp(sigma * z - half_variance)
+        return duration_s
 
     @cached_property
     def _of_jitter(self) -> tuple[FloatArray, FloatArray]:

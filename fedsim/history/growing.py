@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from fedsim.arrays import IntArray
 from fedsim.errors import RunError, WriteError
 from fedsim.history.column import Column, Piece, TableSchema
 from fedsim.history.spool import ROWS_IN_A_BATCH, Spool
@@ -108,7 +109,9 @@ class GrowingTable:
         if self._latest is None:
             _, single, pieces = self._tail
             if pieces:
-                self._latest = self._built({column.name: joined(column, pieces) for column in self.schema.columns})
+                sizes = np.array([size for size, _ in pieces])
+                columns = [columns for _, columns in pieces]
+                self._latest = self._built({each.name: joined(each, columns, sizes) for each in self.schema.columns})
             else:
                 self._latest = self.schema.from_rows([row() for row in single])
         return self._latest
@@ -147,15 +150,17 @@ class _Tail(NamedTuple):
         return len(self.single) + len(self.pieces)
 
 
-def joined(column: Column, pieces: Sequence[tuple[int, Mapping[str, Piece]]]) -> NDArray[Any]:
+def joined(column: Column, pieces: Sequence[Mapping[str, Piece]], sizes: IntArray) -> NDArray[Any]:
     """Return a column of pieces with their sizes, one after the other; a piece may be one number for its rows."""
     name, nothing = column.name, column.no_value
-    each = [columns.get(name, nothing) for _, columns in pieces]
-    sizes = [size for size, _ in pieces]
-    if not any(type(one) is np.ndarray for one in each):
+    each = [columns.get(name, nothing) for columns in pieces]
+    kinds = set(map(type, each))
+    if np.ndarray not in kinds:
         return np.repeat(np.array(each, dtype=column.dtype), sizes)
-    arrays = [one if type(one) is np.ndarray else np.full(size, one) for size, one in zip(sizes, each, strict=True)]
-    return np.concatenate(arrays, dtype=column.dtype, casting="unsafe")
+    if len(kinds) > 1:
+        sized = zip(sizes.tolist(), each, strict=True)
+        each = [one if type(one) is np.ndarray else np.full(size, one) for size, one in sized]
+    return np.concatenate(each, dtype=column.dtype, casting="unsafe")
 
 
 def _first(columns: Columns, rows: int) -> Columns:

@@ -59,10 +59,10 @@ def _updated_by(tables: Tables, before: int, number: int) -> str:
 
 
 def _not_delivered(tables: Tables) -> str:
-    selected, delivered, late, dropped = (
-        int(tables.column("rounds", name).sum()) for name in ("selected", "delivered", "late", "dropped")
+    selected, delivered, late, dropped, stale = (
+        int(tables.column("rounds", name).sum()) for name in ("selected", "delivered", "late", "dropped", "stale_used")
     )
-    if not selected or delivered >= LEAST_DELIVERED * selected:
+    if not selected or delivered + stale >= LEAST_DELIVERED * selected:
         return ""
     what = "nothing" if not delivered else "nearly nothing"
     return (

@@ -31,18 +31,11 @@ def numbers_of(array: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
     return np.where(known_of(array), numbers, np.nan) if array.null_count else numbers
 
 
-def flags_of(array: pa.BooleanArray, none: bool) -> NDArray[np.bool_]:
-    """Return an Arrow array of truth values, with one for null."""
-    return np.where(known_of(array), _bits_of(array, 1), none)
-
-
 def known_of(array: pa.Array | pa.ChunkedArray) -> NDArray[np.bool_]:
     """Return which values of an Arrow array are not null."""
     if isinstance(array, pa.ChunkedArray):
         return np.concatenate([np.ones(0, dtype=bool), *map(known_of, array.chunks)])
-    return _bits_of(array, 0) if array.null_count else np.ones(len(array), dtype=bool)
-
-
-def _bits_of(array: pa.Array, buffer: int) -> NDArray[np.bool_]:
-    bits = np.unpackbits(np.frombuffer(array.buffers()[buffer] or b"", dtype=np.uint8), bitorder="little")
+    if not array.null_count:
+        return np.ones(len(array), dtype=bool)
+    bits = np.unpackbits(np.frombuffer(array.buffers()[0], dtype=np.uint8), bitorder="little")
     return bits[array.offset : array.offset + len(array)].astype(bool)

@@ -3,9 +3,6 @@
 from collections.abc import Iterator
 from typing import Final
 
-import numpy as np
-
-from fedsim.arrays import FloatArray
 from fedsim.errors import FedsimError
 from fedsim.units import Bound
 
@@ -29,14 +26,6 @@ def out_of_bounds(value: object, stated: Bound | None, *, own: bool = True) -> t
         if bound is not None and not bound.admits(number):
             return number, bound
     return None
-
-
-def check_column(values: FloatArray, name: str, bound: Bound, where: str, error: type[FedsimError]) -> None:
-    """Refuse a column of a file with a number out of its bound."""
-    size = np.abs(values)
-    wrong = values[(values != 0) & ((size < bound.least) | (size > bound.greatest))]
-    if wrong.size:
-        raise error(f"{where}: {name}: {float(wrong[0])!r} is not allowed; allowed: {bound.words()}")
 
 
 def check_pairs(clients: int, sites: int, error: type[FedsimError]) -> None:

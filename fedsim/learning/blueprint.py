@@ -28,6 +28,7 @@ from fedsim.learning.algorithms.contracts import ALGORITHM
 from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.choice import AUTO, EXECUTORS, ExecutorChoice
 from fedsim.learning.executors.contracts import EvaluationJob, Executor, TrainingJob, TrainingResult, TrainingSetup
+from fedsim.learning.generators import own_generators
 from fedsim.learning.lineage.asked import digest_of
 from fedsim.learning.lineage.behaviour import OF_FEDSIM, Behaviour, behaviour_of_training, trains_by_own_code
 from fedsim.learning.models.layout import Entry, ModelLayout, NarrowModel
@@ -144,7 +145,7 @@ def _built(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> t
     from fedsim.learning.models.narrowing import narrow_models
     from fedsim.learning.models.numerics import numerics
 
-    with opened_files() as opened:
+    with own_generators(0), opened_files() as opened:
         check_fit(setup)
         prepared = choice.prepare(setup, samples)
         layout = build_flat(setup.model, setup.data.shape, setup.outputs, setup.seed).layout

@@ -20,6 +20,7 @@ from fedsim.learning.data.partitions.contracts import PARTITIONS, Partition
 from fedsim.learning.data.partitions.local_tests import Divided
 from fedsim.learning.data.partitions.natural import NaturalPartition
 from fedsim.learning.data.partitions.sizes import EqualPartition
+from fedsim.learning.generators import own_generators
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.own.handed import HandedModel
 from fedsim.learning.models.settings import MLP, MODELS, ModelPart
@@ -193,7 +194,8 @@ class Supervised(Component):
         if isinstance(self.data, HandedData):
             data = self.data.load(run.data_dir, self.test, streams.generator("test-rows"))
         else:
-            data = DATASET_PART.checked(self.data).load(run.data_dir)
+            with own_generators(0):
+                data = DATASET_PART.checked(self.data).load(run.data_dir)
         if isinstance(self.model, HandedModel):
             data = data.filled_with_zeros()
         divided, notes = Divided(self.split, data, clients, streams), notes_of(data, self.task)

@@ -35,7 +35,7 @@ from fedsim.learning.evaluation import ClientEvaluations, Evaluation, KnownEvalu
 from fedsim.learning.executors.contracts import SEQUENTIAL, Executor, TrainingSetup
 from fedsim.learning.lineage import asked
 from fedsim.learning.lineage.asked import Combined, Recipe, Updates, digest_of
-from fedsim.learning.lineage.behaviour import behaviour_of_rule, identity_of_rule, is_own, name_of
+from fedsim.learning.lineage.behaviour import TriedRules, is_own, name_of
 from fedsim.learning.lineage.computed import Computation
 from fedsim.learning.lineage.evaluated import Evaluations, over_clients
 from fedsim.learning.lineage.known import Keeping, Known
@@ -110,7 +110,8 @@ class SupervisedLearner:
         parts = {**run.parts, **dict(parts_of(settings, "learning"))}
         self.steps = steps = Steps(parts, StepRun(run.clients, streams, layout=layout))
         made_of = [step.made_of for step in steps.listed]
-        of_steps = "".join(behaviour_of_rule(one).text for one in made_of if is_own(one))
+        self._tried = tried = TriedRules(layout.initial.size)
+        of_steps = "".join(tried.behaviour(one).text for one in made_of if is_own(one))
         self._known = Known(self.store, run.keeping or Keeping())
         self._computation = Computation(executor, rows, streams, steps, local, self._known)
         other = () if executor.fingerprint == SEQUENTIAL else (executor.fingerprint,)
@@ -136,11 +137,11 @@ class SupervisedLearner:
         self.remembers: bool = steps.remembers
         own = () if type(setup.algorithm) is Plain else (identity(setup.algorithm), len(rows))
         task = (identity(setup.task.model_copy(update={"metrics": ()})),) if own_task(setup.task) else ()
-        rules = own if self._aggregator.adds_up else (*own, identity_of_rule(self._aggregator))
-        rule = identity_of_rule(self._server)
+        rules = own if self._aggregator.adds_up else (*own, tried.identity(self._aggregator))
+        rule = tried.identity(self._server)
         self._server_identity = digest_of(rule, *rules) if rules else rule
         own_parts = [one for one in (self._server, self._aggregator, *reversed(made_of)) if is_own(one)]
-        behaviours = [behaviour, *map(behaviour_of_rule, own_parts)]
+        behaviours = [behaviour, *map(tried.behaviour, own_parts)]
         untested = self._tests().without if local.algorithm.personal else ""
         more = [*(step.note for step in steps.listed), untested, *(one.untold for one in behaviours)]
         self.notes = (*notes, *filter(None, more))
@@ -273,7 +274,7 @@ class SupervisedLearner:
             update = (target.vector.astype(np.float64) - current.vector).astype(np.float32)
             return stepped(rule, self._layout.parameters, current.vector, update, current.server_state)
 
-        digest = digest_of("server-step", identity_of_rule(rule), current.digest, target.digest)
+        digest = digest_of("server-step", self._tried.identity(rule), current.digest, target.digest)
         return self._made(digest, target.version, Recipe([current, target], step))
 
     def with_state_of(self, model: Model, previous: Model) -> Model:

@@ -25,8 +25,12 @@ from fedsim.units import Bits, FlopsPerSample, Positive
 class Version(NamedTuple):
     """A model of which its version is all that is known, or its update."""
 
-    digest: str
     version: int
+    is_update: bool = False
+
+    @property
+    def digest(self) -> str:
+        return f"timing-{self.version}" + "-update" * self.is_update
 
 
 class TimingLearner:
@@ -62,7 +66,7 @@ class TimingLearner:
         return probe_samples(self.samples[client], samples)
 
     def initial(self) -> Model:
-        return Version("timing-0", 0)
+        return Version(0)
 
     def updates(
         self,
@@ -75,19 +79,19 @@ class TimingLearner:
         drawn: Drawn | None = None,
     ) -> Sequence[Update]:
         """Return one handle n times, so that a cohort costs nothing per client."""
-        return [Version(f"{model.digest}-update", model.version)] * len(client)
+        return [Version(model.version, is_update=True)] * len(client)
 
     def aggregate(
         self, model: Model, updates: Sequence[Update], weights: FloatArray, *, of: Of = "difference"
     ) -> Model:
         check_of(of)
-        return _version(model.version + 1)
+        return Version(model.version + 1)
 
     def merge(self, models: Sequence[Model], weights: FloatArray, version: int | None = None) -> Model:
-        return _version(max(model.version for model in models) + 1 if version is None else version)
+        return Version(max(model.version for model in models) + 1 if version is None else version)
 
     def trained(self, base: Model, update: Update) -> Model:
-        return _version(base.version + 1)
+        return Version(base.version + 1)
 
     def server_step(self, model: Model, mean: Model, optimizer: ServerOptimizer | None = None) -> Model:
         return mean
@@ -119,10 +123,6 @@ class TimingLearner:
 
     def export(self, model: Model) -> Mapping[str, NDArray[Any]] | None:
         return None
-
-
-def _version(version: int) -> Version:
-    return Version(f"timing-{version}", version)
 
 
 class NoLearning(Component):

@@ -172,7 +172,8 @@ class LogNormal(Component):
 
     def quantile(self, u: FloatArray) -> FloatArray:
         median_s, sigma = self._constants
-        return np.asarray(median_s * np.exp(sigma * normal_quantile(u)))
+        drawn: FloatArray = median_s * np.exp(sigma * normal_quantile(u))
+        return drawn
 
     @cached_property
     def _constants(self) -> tuple[FloatArray, FloatArray]:

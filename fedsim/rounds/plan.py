@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,14 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray, all_equal, filled, po
 from fedsim.history.outcomes import NOT_CUT, PHASES
 from fedsim.network import Links
 from fedsim.per_client import Values, is_one
+
+
+@lru_cache(maxsize=16)
+def _codes(size: int) -> NDArray[np.int8]:
+    """Return the outcomes of n members at the start of a cohort, and the phases in which they are cut, shape (2, n)."""
+    codes = np.zeros((2, size), dtype=np.int8)
+    codes[1] = NOT_CUT
+    return codes
 
 
 class Look(NamedTuple):
@@ -114,9 +123,7 @@ class Plan:
             self.begun_s[known:].fill(math.nan)
             self.spent_s[known:].fill(math.inf)
         self.sent_bits, self.on_air_s = amounts[12:14], amounts[14:]
-        codes = np.zeros((2, size), dtype=np.int8)
-        self.outcome, self.cut_in = codes[0], codes[1]
-        self.cut_in.fill(NOT_CUT)
+        self.outcome, self.cut_in = _codes(size).copy()
 
     @property
     def everyone(self) -> IntArray:
@@ -141,5 +148,6 @@ class Plan:
 
     def whole_s(self, members: IntArray | slice = slice(None)) -> FloatArray:
         """Return the seconds of the three phases together, waits included; inf where unknown."""
-        whole_s: FloatArray = np.add.reduce((self.queue_s + self.spent_s)[:, members], axis=0)
+        downlink_s, compute_s, uplink_s = (self.queue_s + self.spent_s)[:, members]
+        whole_s: FloatArray = downlink_s + compute_s + uplink_s
         return whole_s

@@ -10,9 +10,11 @@ from pydantic import BaseModel
 from fedsim.code_digest import is_builtin
 from fedsim.identity import nested, parts_of
 from fedsim.registry import units_of
+from fedsim.rounds.policies.adaptive import QuantileDeadline
 from fedsim.scenario.private_parts import sampling_rate
 from fedsim.scenario.scenario import Scenario
 from fedsim.scenario.update_numbers import cohort_of
+from fedsim.selectors.baselines import All
 
 USUAL: Final = {
     "bandwidth_hz": (1e3, 1e10),
@@ -71,14 +73,13 @@ def _off(scenario: Scenario) -> Iterator[str]:
 
 
 def _of_budget(scenario: Scenario) -> Iterator[str]:
-    privacy, cohort = scenario.privacy, cohort_of(scenario.selector)
+    privacy, traits, clients = scenario.privacy, scenario.rounds.policy.traits, scenario.crowd.clients
     if privacy is None or privacy.composition is not None or sampling_rate(scenario) is not None:
         return
-    if not isinstance(cohort, int) or scenario.rounds.policy.traits.concurrency is not None:
+    cohort = traits.buffer_size or (clients if scenario.selector.stands_for is All else cohort_of(scenario.selector))
+    if not isinstance(cohort, int) or not is_builtin(type(privacy.budget)):
         return
-    if not is_builtin(type(privacy.budget)):
-        return
-    rounds, clients = scenario.rounds.count, scenario.crowd.clients
+    rounds = scenario.rounds.count
     account, paid, one = privacy.accountant(1), 0, np.zeros(1, dtype=np.int64)
     needed = min(math.ceil(rounds * cohort / clients), _MOST_UPDATES)
     while paid < needed and account.is_open(one)[0]:
@@ -87,11 +88,16 @@ def _of_budget(scenario: Scenario) -> Iterator[str]:
     if paid < needed:
         yield (
             f"privacy.budget pays for {paid} updates of a client: about {paid * clients // cohort} of {rounds} rounds "
-            f"with cohorts of {cohort}"
+            f"with {'buffers' if traits.buffer_size else 'cohorts'} of {cohort}"
         )
 
 
 def _of_rounds(scenario: Scenario) -> Iterator[str]:
-    cohort, clients = cohort_of(scenario.selector), scenario.crowd.clients
+    cohort, clients, policy = cohort_of(scenario.selector), scenario.crowd.clients, scenario.rounds.policy
+    if isinstance(policy, QuantileDeadline) and policy.longest_s is None and scenario.devices.dropout.possible:
+        yield (
+            "rounds.policy: clients that are lost make the deadline longer, up to reach = "
+            f"{policy.reach:g} times the slowest delivery; longest_s limits it too"
+        )
     if isinstance(cohort, int) and cohort == clients > 1 and scenario.rounds.edges is None:
         yield f"selector.cohort = {cohort} is the whole crowd: every client takes part in every round"

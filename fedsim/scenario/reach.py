@@ -8,24 +8,34 @@ import numpy as np
 from fedsim.arrays import FloatArray
 from fedsim.code_digest import is_builtin
 from fedsim.rounds import Run
-from fedsim.rounds.policies.deadline import Deadline
+from fedsim.rounds.policies.adaptive import MovingAverage
 from fedsim.scenario.scenario import Scenario
 
 MOST_CLIENTS: Final = 100_000
 """Crowds beyond which expected times take longer to compute than such a note is worth."""
 _ENOUGH: Final = 0.9
+_WAITS: Final = {
+    "deadline_s": "deadline",
+    "longest_s": "deadline",
+    "max_wait_s": "wait",
+    "give_up_s": "time until it is given up",
+}
+"""Fields of policies that limit how long one waits for a client."""
 
 
 def too_late(scenario: Scenario, run: Run) -> tuple[str, ...]:
     """Return a sentence if the mean participation of each client is longer than the policy waits; nothing otherwise."""
     policy, parts = scenario.rounds.policy, (scenario.network, scenario.devices.compute, scenario.rounds.policy)
-    if isinstance(policy, Deadline):
-        name, what, limit_s = "deadline_s", "deadline", policy.deadline_s if scenario.rounds.late.cancels else math.inf
-    else:
-        name, what, limit_s = "give_up_s", "time until it is given up", policy.traits.give_up_after_s
-    if limit_s == math.inf or scenario.rounds.edges is not None or scenario.crowd.clients > MOST_CLIENTS:
-        return ()
     if not all(is_builtin(type(part)) for part in parts):
+        return ()
+    waits_s = {name: value for name, value in policy if name in _WAITS and value is not None}
+    if isinstance(policy, MovingAverage) and policy.growth == 1:
+        waits_s["initial_s"] = policy.initial_s  # the moving average never rises
+    if not waits_s or scenario.crowd.clients > MOST_CLIENTS:
+        return ()
+    name, limit_s = next(iter(waits_s.items()))
+    what = _WAITS.get(name, "deadline")
+    if name != "give_up_s" and (policy.traits.overlaps_rounds or not scenario.rounds.late.cancels):
         return ()
     samples, (down_s, work_s, up_s) = run.workload.learner.samples, run.expected_s
     works = samples > 0 if samples.any() else np.ones(samples.size, dtype=bool)

@@ -1,69 +1,73 @@
 """Run folders as a study: runs that differ in their seed alone are one variant, named after what differs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from fedsim.history import History
+from fedsim.results import read_run
+from fedsim.results.state import read_state
+from fedsim.scenario.file_digests import without_folders
+from fedsim.studies.comparing.comparison import Comparison, Family, compare, doubts
 from fedsim.studies.metrics import Value, metric
-from fedsim.studies.study import StudyError, flat, plain
+from fedsim.studies.study import StudyError, flat, label, usual
+
+if TYPE_CHECKING:
+    from fedsim.scenario import Scenario
 
 
-@dataclass(frozen=True)
-class GroupedRuns:
-    """Runs by variant and seed, and what of them is compared."""
+Runs = dict[str, dict[int, History]]
 
-    runs: Mapping[str, Mapping[int, History]]
-    metrics: tuple[str, ...] = ()
-    baseline: str = ""
-    horizon: Mapping[str, float] = field(default_factory=dict)
-    level: float = 0.95
 
-    @property
-    def arms(self) -> tuple[str, ...]:
-        return tuple(self.runs)
+def compared(
+    folders: Sequence[Path], metrics: Sequence[str], baseline: str, horizon: Mapping[str, float], level: float
+) -> tuple[Runs, Comparison]:
+    """Return the runs of folders by variant and seed, and what differs between every variant and the baseline."""
+    histories = [read_run(folder) for folder in folders]
+    for folder, history in zip(folders, histories, strict=True):
+        if history.unfinished is not None:
+            raise StudyError(f"{folder}: this run is not whole: {history.unfinished}; allowed: finished runs")
+    names = arms_of(histories)
+    runs, states = grouped(histories, names), map(read_state, folders)
+    if baseline not in ("", *runs):
+        raise StudyError(f"--baseline {baseline!r} is no variant; allowed: {', '.join(runs)}")
+    notes = doubts((name, state.versions, state.data) for name, state in zip(names, states, strict=True))
+    wanted = tuple(metrics) or usual(cast("Scenario", histories[0].scenario))
+    seeds = tuple(dict.fromkeys(history.scenario.seed for history in histories))
 
-    @property
-    def seeds(self) -> tuple[int, ...]:
-        return tuple(dict.fromkeys(seed for of in self.runs.values() for seed in of))
-
-    def values(self, name: str) -> dict[tuple[str, int], Value]:
-        """Return a metric of each run."""
+    def values(name: str) -> dict[tuple[str, int], Value]:
         one = metric(name)
-        return {(arm, seed): one.of(run) for arm, of in self.runs.items() for seed, run in of.items()}
+        return {(arm, seed): one.of(run) for arm, of in runs.items() for seed, run in of.items()}
+
+    return runs, compare(Family(tuple(runs), seeds, wanted, baseline or names[0], horizon, level, notes), values)
 
 
-def group(histories: Sequence[History]) -> dict[str, dict[int, History]]:
-    """Return runs by what differs between their scenarios, and by seed."""
-    scenarios = [flat(history.scenario.describe()) for history in histories]
-    for one in scenarios:
-        del one["seed"], one["name"]
-    paths = [
-        path
-        for path in dict.fromkeys(p for one in scenarios for p in one)
-        if len({_text(one, path) for one in scenarios}) > 1
-    ]
-    kinds = [path for path in paths if path.endswith(".kind")]
-    # Options of a part whose kind differs say nothing more.
-    told = [path for path in paths if path in kinds or not any(path.startswith(kind[:-4]) for kind in kinds)]
-    found: dict[str, dict[int, History]] = {}
-    groups: dict[tuple[str, ...], str] = {}
-    for history, one in zip(histories, scenarios, strict=True):
-        key = tuple(_text(one, path) for path in paths)
-        name = ", ".join(_named(path, one) for path in told) or history.name
-        if key not in groups:
-            groups[key] = name if name not in groups.values() else ", ".join(_named(path, one) for path in paths)
+def arms_of(histories: Sequence[History]) -> list[str]:
+    """Return the variant of each run, by what differs between the scenarios; of a file its content, not its folder."""
+    described = []
+    for history in histories:
+        scenario = cast("Scenario", history.scenario)
+        one = flat(without_folders(scenario.describe(), scenario))
+        described.append(one | {f"{path} (content)": digest[:8] for path, digest in scenario.files().items()})
+    known = dict.fromkeys(path for one in described for path in one if path not in ("seed", "name"))
+    paths = [path for path in known if len({str(one.get(path)) for one in described}) > 1]
+    if not paths:
+        return [history.name for history in histories]
+    whole = [label({path: one.get(path) for path in paths}) for one in described]
+    kinds = tuple(path[:-4] for path in paths if path.endswith(".kind"))
+    # Options of a part whose kind differs say nothing more, where variants are told apart without them.
+    few = [path for path in paths if path.endswith(".kind") or not path.startswith(kinds)]
+    short = [label({path: one.get(path) for path in few}) for one in described]
+    alike = {name: {all_ for all_, other in zip(whole, short, strict=True) if other == name} for name in short}
+    return [name if len(alike[name]) == 1 else all_ for name, all_ in zip(short, whole, strict=True)]
+
+
+def grouped(histories: Sequence[History], arms: Sequence[str]) -> Runs:
+    """Return runs by variant and seed."""
+    found: Runs = {}
+    for history, arm in zip(histories, arms, strict=True):
         seed = history.scenario.seed
-        if seed in found.setdefault(groups[key], {}):
-            raise StudyError(f"{groups[key]}: two runs with seed {seed} are not allowed; allowed: one of each seed")
-        found[groups[key]][seed] = history
+        if seed in found.setdefault(arm, {}):
+            raise StudyError(f"{arm}: two runs with seed {seed} are not allowed; allowed: one of each seed")
+        found[arm][seed] = history
     return found
-
-
-def _text(one: Mapping[str, Any], path: str) -> str:
-    return str(one.get(path, "none"))
-
-
-def _named(path: str, one: Mapping[str, Any]) -> str:
-    last = path.rsplit(".", 1)[-1]
-    return _text(one, path) if last == "kind" else f"{last}={plain(one.get(path, 'none'))}"

@@ -7,7 +7,7 @@ run went.
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -15,8 +15,8 @@ import numpy as np
 from fedsim.arrays import FloatArray
 from fedsim.errors import FedsimError, suggest
 from fedsim.history import History
+from fedsim.history.analyses.gaps import value_at
 from fedsim.history.fairness import judged_by, last_spread
-from fedsim.history.tables import TableName
 
 UNITS: Final = ("s", "rounds", "bits", "J")
 """Units of what a run spends, in which targets are waited for and budgets are given."""
@@ -43,6 +43,11 @@ class Value:
     watched: float = math.inf
     every: int = 0
 
+    def within(self, horizon: float) -> "Value":
+        """Return the value up to a horizon, which is the value of a run that was watched so far and is not there."""
+        beyond = self.value > horizon if self.reached else self.watched >= horizon
+        return replace(self, value=horizon, reached=False) if beyond else self
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -52,14 +57,14 @@ class Metric:
     unit: str
     better: int
     of: Callable[[History], Value]
-    waits: bool = False
+    spends: str = ""
+    """The unit in which a run has to be watched far enough; empty where its end is enough."""
     budget: float = 0.0
 
     @property
-    def spends(self) -> str:
-        """The unit in which a run has to be watched far enough; empty where its end is enough."""
-        found = _BUDGET.fullmatch(self.name)
-        return self.unit if self.waits else found["unit"] if found else ""
+    def waits(self) -> bool:
+        """Whether it is spent until a target is reached."""
+        return bool(self.spends) and not self.budget
 
 
 def metric(name: str) -> Metric:
@@ -68,14 +73,16 @@ def metric(name: str) -> Metric:
         unit = _SPENT[found["axis"]]
         if found["updates"]:
             count = int(found["updates"])
-            return Metric(name, unit, -1, lambda h: _updates(h, count, unit), waits=True)
+            return Metric(name, unit, -1, lambda h: _updates(h, count, unit), unit)
         goal = ("accuracy", ">=", float(found["percent"]) / 100) if found["percent"] else ("", "", 0.0)
         quantity, sign, value = goal if goal[0] else (found["metric"], found["sign"], float(found["value"]))
-        return Metric(name, unit, -1, lambda h: _first(h, quantity, sign, value, unit), waits=True)
+        if quantity == "accuracy" and not 0 < value <= 1:
+            raise FedsimError(f"metric: {name!r} is not allowed; allowed: accuracies above 0, up to 100% or >=1")
+        return Metric(name, unit, -1, lambda h: _first(h, quantity, sign, value, unit), unit)
     if found := _BUDGET.fullmatch(name):
         limit, quantity, unit = float(found["value"]), found["metric"], found["unit"]
         better = -1 if quantity == "loss" else 1 if quantity == "accuracy" else 0
-        return Metric(name, "", better, lambda h: _at(h, quantity, limit, unit), budget=limit)
+        return Metric(name, "", better, lambda h: _at(h, quantity, limit, unit), unit, limit)
     if found := _QUANTILE.fullmatch(name):
         times_s, share = _round_s if found["of"] == "round" else _participation_s, float(found["percent"]) / 100
         return Metric(name, "s", -1, lambda h: times_s(h, share))
@@ -93,7 +100,10 @@ def needs(names: Iterable[str], horizon: Mapping[str, float]) -> list[tuple[Metr
 
 
 def spent(history: History, unit: str, at_s: FloatArray) -> FloatArray:
-    """Return what a run has spent up to some seconds; bits and joules count when their participation ends."""
+    """Return what a run has spent up to some seconds; bits and joules count when their participation ends.
+
+    Joules are NaN in a run in which no battery has paid anything.
+    """
     if unit == "s":
         return at_s
     if unit == "rounds":
@@ -107,6 +117,8 @@ def spent(history: History, unit: str, at_s: FloatArray) -> FloatArray:
                     ends.append(np.asarray(table["end_s"], dtype=np.float64))
                     amounts.append(np.nan_to_num(np.asarray(table[column], dtype=np.float64)))
     end_s, amount = np.concatenate(ends), np.concatenate(amounts)
+    if unit == "J" and not amount.any():
+        return np.full(at_s.shape, math.nan)
     order = np.argsort(end_s, kind="stable")
     sums = np.concatenate([[0.0], np.cumsum(amount[order])])
     return np.asarray(sums[np.searchsorted(end_s[order], at_s, side="right")])
@@ -135,8 +147,13 @@ def _every(history: History) -> int:
     return int(np.diff(history.column("evaluations", "round")).max(initial=1))
 
 
+def _mean(values: FloatArray) -> float:
+    return float(values.astype(np.float64).mean()) if values.size else math.nan
+
+
 def _round_s(history: History, share: float) -> Value:
-    return Value(float(np.quantile(history.column("rounds", "duration_s"), share)))
+    durations_s = history.column("rounds", "duration_s")
+    return Value(float(np.quantile(durations_s, share)) if durations_s.size else math.nan)
 
 
 def _participation_s(history: History, share: float) -> Value:
@@ -164,45 +181,55 @@ def _at(history: History, quantity: str, limit: float, unit: str) -> Value:
     return Value(value, reached=far >= limit, watched=far, every=_every(history))
 
 
-def _last(name: str, table: TableName = "rounds", number: int = 1) -> Callable[[History], Value]:
-    def of(history: History) -> Value:
-        values = history.column(table, name).astype(np.float64)[-number:]
-        return Value(float(values.mean()) if values.size else math.nan)
-
-    return of
+def _leakage(history: History, name: str) -> float:
+    # Without privacy nothing bounds a leakage, and the mean has no value.
+    known = ~np.isnan(history.column("rounds", "mean_leakage")[-1:])
+    return _mean(history.column("rounds", name)[-1:][known])
 
 
-def _delivered(history: History) -> Value:
+def _final_s(history: History) -> float:
+    """Return the second of the final model: the end of the run, or of its budget of time."""
+    return min(watched(history, "s"), math.inf if history.until_s is None else history.until_s)
+
+
+def _last_accuracy(history: History) -> float:
+    in_time = history.column("evaluations", "time_s") <= _final_s(history)
+    return _mean(history.column("evaluations", "accuracy")[in_time][-10:])
+
+
+def _delivered(history: History) -> float | None:
     selected = history.column("rounds", "selected").sum()
-    return Value(float(history.column("rounds", "delivered").sum() / selected) if selected else math.nan)
+    return history.column("rounds", "delivered").sum() / selected if selected else None
 
 
-def _spread(name: str) -> Callable[[History], Value]:
-    def of(history: History) -> Value:
-        found = last_spread(history, judged_by(history))
-        return Value(math.nan if found is None else float(found._asdict()[name]))
-
-    return of
+def _spread(history: History, name: str) -> float | None:
+    found = last_spread(history, judged_by(history))
+    return None if found is None else found._asdict()[name]
 
 
-def _total(unit: str) -> Callable[[History], Value]:
-    return lambda h: Value(float(spent(h, unit, np.array([math.inf]))[0]))
+def _total(history: History, unit: str) -> float:
+    return float(spent(history, unit, np.array([math.inf]))[0])
+
+
+def _fixed(name: str, unit: str, better: int, of: Callable[[History], float | None]) -> Metric:
+    """Return a metric of a whole run; None is no value."""
+    return Metric(name, unit, better, lambda h: Value(math.nan if (found := of(h)) is None else float(found)))
 
 
 _FIXED: Final = {
     one.name: one
     for one in (
-        Metric("mean_round_s", "s", -1, lambda h: Value(float(h.column("rounds", "duration_s").mean()))),
-        Metric("simulated_s", "s", 0, _last("end_s")),
-        Metric("rounds", "rounds", 0, lambda h: Value(float(h.rounds.num_rows))),
-        Metric("delivered_share", "", 1, _delivered),
-        Metric("final_accuracy", "", 1, _last("accuracy", "evaluations")),
-        Metric("last_accuracy", "", 1, _last("accuracy", "evaluations", 10)),
-        Metric("largest_leakage", "epsilon", -1, _last("largest_leakage")),
-        Metric("mean_leakage", "epsilon", -1, _last("mean_leakage")),
-        Metric("worst_decile", "", 1, _spread("worst_decile")),
-        Metric("jain", "", 1, _spread("jain")),
-        Metric("bits", "bits", -1, _total("bits")),
-        Metric("energy_j", "J", -1, _total("J")),
+        _fixed("mean_round_s", "s", -1, lambda h: _mean(h.column("rounds", "duration_s"))),
+        _fixed("simulated_s", "s", 0, lambda h: watched(h, "s")),
+        _fixed("rounds", "rounds", 0, lambda h: h.rounds.num_rows),
+        _fixed("delivered_share", "", 1, _delivered),
+        _fixed("final_accuracy", "", 1, lambda h: value_at(h, "accuracy", _final_s(h))),
+        _fixed("last_accuracy", "", 1, _last_accuracy),
+        _fixed("largest_leakage", "epsilon", -1, lambda h: _leakage(h, "largest_leakage")),
+        _fixed("mean_leakage", "epsilon", -1, lambda h: _leakage(h, "mean_leakage")),
+        _fixed("worst_decile", "", 1, lambda h: _spread(h, "worst_decile")),
+        _fixed("jain", "", 1, lambda h: _spread(h, "jain")),
+        _fixed("bits", "bits", -1, lambda h: _total(h, "bits")),
+        _fixed("energy_j", "J", -1, lambda h: _total(h, "J")),
     )
 }

@@ -1,8 +1,9 @@
 """A study that has been run: its runs as histories, tidy tables, comparisons and figures."""
 
 import csv
+import io
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from fedsim.errors import RunError
 from fedsim.history import History
-from fedsim.studies.metrics import Metric, Value, metric
+from fedsim.studies.metrics import Metric, Value, metric, needs
 from fedsim.studies.running.records import Done, Records
 from fedsim.studies.running.watching import ended_by_time
 from fedsim.studies.study import Point, Study, StudyError, at, plain
@@ -109,13 +110,14 @@ class StudyResult:
         RunError
             If the run cannot be continued, because its first rounds depend on how many there are.
         """
-        return self._watched((variant, seed), self[variant, seed])
+        return self._watched((variant, seed), self[variant, seed])[0]
 
-    def _watched(self, key: tuple[str, int], own: History) -> History:
+    def _watched(self, key: tuple[str, int], own: History) -> tuple[History, int]:
+        """Return the longest history of a run, and how many rounds it was to have."""
         point, (variant, seed) = self._ended[key], key
         done = self._records.longest(point.digest)
         if done is None or done.rounds is None:
-            return own
+            return own, point.scenario.rounds.count
         far = self._records.history(point.scenario, done)
         same = max(0, own.rounds.num_rows - 1)
         if not far.rounds.slice(0, same).equals(own.rounds.slice(0, same)):
@@ -123,36 +125,42 @@ class StudyResult:
                 f"{variant}, seed {seed}: its first rounds are others when it has more rounds, so that it cannot go on "
                 "to a horizon; allowed: more rounds.count from the beginning"
             )
-        return far
+        return far, done.rounds
 
     def values(self, name: str) -> dict[tuple[str, int], Value]:
-        """Return a metric of each run, by variant and seed.
+        """Return a metric of each run, by variant and seed; of a target at most the horizon of the study.
 
         Parameters
         ----------
         name : of the metric
         """
+        one = metric(name)
+        limit = self.study.horizon.get(one.unit, math.inf) if one.waits else math.inf
+        return {key: value.within(limit) for key, value in self._far(name).items()}
+
+    def _far(self, name: str) -> dict[tuple[str, int], Value]:
+        """Return a metric of each run, as far as it was watched."""
         if name not in self._values:
             # A run is read once for all metrics of the study.
             names = [name, *(other for other in self.study.metrics if name in self.study.metrics and other != name)]
             self._values.update({other: {} for other in names})
+            # Without a horizon or a budget a longer run of an earlier study in this folder says nothing.
+            goes_on = bool(needs(names, self.study.horizon))
             for key in self._ended:
                 own = self[key]
-                far = self._watched(key, own) if any(metric(other).spends for other in names) else own
+                far, rounds = self._watched(key, own) if goes_on else (own, self._ended[key].scenario.rounds.count)
                 for other in names:
-                    self._values[other][key] = self._value(metric(other), key, own, far)
+                    self._values[other][key] = self._value(metric(other), key, own, far, rounds)
         return self._values[name]
 
     @cached_property
     def _values(self) -> dict[str, dict[tuple[str, int], Value]]:
         return {}
 
-    def _value(self, one: Metric, key: tuple[str, int], own: History, far: History) -> Value:
+    def _value(self, one: Metric, key: tuple[str, int], own: History, far: History, rounds: int) -> Value:
         if not one.spends:
             return one.of(own)
-        point = self._ended[key]
-        found, done = one.of(far), self._records.longest(point.digest)
-        rounds = (done.rounds if done else None) or point.scenario.rounds.count
+        point, found = self._ended[key], one.of(far)
         asked = point.scenario.rounds
         goal = rounds == asked.count and (asked.target_accuracy is not None or asked.target is not None)
         if far.rounds.num_rows < rounds and not goal and not ended_by_time(point, far):
@@ -164,38 +172,33 @@ class StudyResult:
         """Return one row for each run and metric, with a column for each path that variants differ in.
 
         Columns: ``variant``, the paths, ``seed``, ``metric``, ``value``, ``unit``, ``reached`` (false where the value
-        is only what the run was watched for), ``watched`` and ``run``, its digest.
+        is the horizon, or only what the run was watched for), ``watched`` and ``run``, its digest.
 
         Parameters
         ----------
         *metrics : names; those of the study by default
         """
         rows = []
-        for name in metrics or self.study.metrics:
-            for (variant, seed), value in self.values(name).items():
-                rows.append(
-                    {
-                        "variant": variant,
-                        **self._swept[variant],
-                        "seed": seed,
-                        "metric": name,
-                        "value": value.value,
-                        "unit": metric(name).unit,
-                        "reached": value.reached,
-                        "watched": value.watched,
-                        "run": self._ended[variant, seed].digest,
-                    }
-                )
+        for one in map(metric, metrics or self.study.metrics):
+            for (variant, seed), value in self.values(one.name).items():
+                head = {"variant": variant, **self._swept[variant], "seed": seed, "metric": one.name}
+                found = {"value": value.value, "unit": one.unit, "reached": value.reached, "watched": value.watched}
+                rows.append({**head, **found, "run": self._ended[variant, seed].digest})
         return pa.Table.from_pylist(rows)
 
     @cached_property
     def _swept(self) -> dict[str, dict[str, Any]]:
-        """The values of the paths that variants differ in, by variant; those of the base where one sets none."""
-        own = self.study.base.describe()
-        return {
-            variant.name: {path: plain(variant.values.get(path, at(own, path))) for path in self.study.paths}
-            for variant in self.study.variants
-        }
+        """The values of the paths that variants differ in, by variant; those of its scenario where it sets none."""
+        columns: dict[str, list[Any]] = {}
+        points = self.study.points[: len(self.study.arms)]
+        arms = [(v.values, p.scenario.describe()) for v, p in zip(self.study.variants, points, strict=True)]
+        for path in self.study.paths:
+            # Of a table the text is what was set, and not all that it holds by default.
+            found = [(at(own, path), given.get(path)) for given, own in arms]
+            values = [plain(given if isinstance(own, Mapping) and given is not None else own) for own, given in found]
+            kinds = {type(value) for value in values if value is not None}
+            columns[path] = values if len(kinds) < 2 or kinds == {int, float} else list(map(str, values))
+        return {arm: {path: of[i] for path, of in columns.items()} for i, arm in enumerate(self.study.arms)}
 
     def compare(self, *metrics: str) -> "Comparison":
         """Return what differs between every variant and the baseline, pair by pair.
@@ -206,12 +209,15 @@ class StudyResult:
         ----------
         *metrics : names; those of the study by default
         """
-        from fedsim.studies.comparing.comparison import compare
+        from fedsim.studies.comparing.comparison import Family, compare, doubts
 
-        return compare(self.study, self.values, metrics)
+        study, made = self.study, [(arm, self._done[arm, seed][1]) for arm, seed in self]
+        notes = doubts((arm, done.versions, done.data) for arm, done in made)
+        of = Family(study.arms, study.seeds, study.metrics, study.baseline, study.horizon, study.level, notes)
+        return compare(of, self._far, metrics)
 
     def plot(
-        self, x: str = "time", y: str = "accuracy", *, smoothing: int | None = None, out: str | Path | None = None
+        self, x: str = "time", y: str | None = None, *, smoothing: int | None = None, out: str | Path | None = None
     ) -> "Figure":
         """Return a figure with the mean of each variant and its interval, and the paired differences below.
 
@@ -221,14 +227,19 @@ class StudyResult:
         Parameters
         ----------
         x : ``"time"``, ``"round"``, ``"bits"`` or ``"joules"``
-        y : as for `History.plot`
+        y : as for `History.plot`; accuracy by default, or the duration of rounds where nothing is learned
         smoothing : window of the causal mean; that of the base by default
         out : file to write
         """
         from fedsim.studies.figures.bands import draw_bands
 
-        runs = {name: {s: self[v, s] for v, s in self if v == name} for name in self.study.arms}
-        return draw_bands(runs, x, y, self.study.baseline, level=self.study.level, smoothing=smoothing, out=out)
+        study = self.study
+        return draw_bands(self.runs, x, y, study.baseline, level=study.level, smoothing=smoothing, out=out)
+
+    @property
+    def runs(self) -> dict[str, dict[int, History]]:
+        """The histories of the runs that have ended well, by variant and seed."""
+        return {name: {seed: self[arm, seed] for arm, seed in self if arm == name} for name in self.study.arms}
 
     def gather(self, analysis: Callable[[History], pa.Table]) -> pa.Table:
         """Return the tables that an analysis makes of each run as one, with columns for variant and seed.
@@ -254,13 +265,11 @@ class StudyResult:
         for point in self.study.points:
             key = (point.variant, point.seed)
             values = [self.values(name)[key] if key in self._ended else None for name in names]
-            shown = ["" if value is None or not value.reached else f"{value.value:.10g}" for value in values]
+            shown = ["" if value is None or not value.reached else str(value.value) for value in values]
             swept = self._swept[point.variant].values()
             rows.append([point.variant, *swept, point.seed, *shown, failures.get(key, ""), point.digest])
 
-        def write(part: Path) -> None:
-            with part.open("w", newline="", encoding="utf-8") as file:
-                csv.writer(file).writerows(rows)
-
-        replace_file(path, write)
+        text = io.StringIO(newline="")
+        csv.writer(text).writerows(rows)
+        replace_file(path, lambda part: part.write_bytes(text.getvalue().encode()))
         return path

@@ -102,7 +102,7 @@ class Study:
         if not whole or not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise StudyError(f"seeds: {list(self.seeds)} is not allowed; allowed: whole numbers from 0 on, each once")
         if not self.metrics:
-            object.__setattr__(self, "metrics", _usual(self.base))
+            object.__setattr__(self, "metrics", usual(self.base))
         if not self.baseline:
             object.__setattr__(self, "baseline", names[0])
         self._check_comparison()
@@ -121,8 +121,7 @@ class Study:
             raise StudyError(f"baseline: {self.baseline!r} is no variant{known}; allowed: {', '.join(self.arms)}")
         for unit, value in self.horizon.items():
             if unit not in UNITS or not 0 < value < math.inf:
-                allowed = f"a number above 0 of {', '.join(UNITS)}"
-                raise StudyError(f"horizon.{unit}: {value!r} is not allowed; allowed: {allowed}")
+                raise StudyError(f"horizon.{unit}: {value!r} is not allowed; allowed: above 0, of {', '.join(UNITS)}")
         if not 0.5 <= self.level < 1:
             raise StudyError(f"level: {self.level!r} is not allowed; allowed: 0.5 to 0.999, as 0.95")
 
@@ -180,16 +179,8 @@ class Study:
         if found and (grid or zipped):
             raise StudyError("variants: with names, and a grid or lists beside them, are not allowed; allowed: one")
         limits = {"s": float(horizon)} if isinstance(horizon, int | float) else dict(horizon or {})
-        return cls(
-            name or scenario.name,
-            scenario,
-            tuple(found or _combined(grid or {}, zipped or {})),
-            tuple(numbers),
-            tuple(metrics),
-            baseline,
-            limits,
-            level,
-        )
+        arms = tuple(found or _combined(grid or {}, zipped or {}))
+        return cls(name or scenario.name, scenario, arms, tuple(numbers), tuple(metrics), baseline, limits, level)
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
@@ -202,9 +193,8 @@ class Study:
         """
         arms = []
         for variant in self.variants:
-            for path in variant.values:
-                if path == "seed":
-                    raise StudyError("seed: is no value of a variant; seeds= gives runs that are pairs")
+            if "seed" in variant.values:
+                raise StudyError("seed: is no value of a variant; seeds= gives runs that are pairs")
             try:
                 arms.append(_of_arm(variant.name, self.base.replace(variant.values), self.seeds))
             except ScenarioError as error:
@@ -239,7 +229,17 @@ class Study:
         ------
         ScenarioError
             If the base cannot be written as TOML.
+        StudyError
+            If a value of a variant cannot.
         """
+        own = self.base.describe()
+        # TOML has no null: what the base lacks too is left out.
+        variants = {
+            one.name: {
+                path: value for path, value in one.values.items() if value is not None or at(own, path) is not None
+            }
+            for one in self.variants
+        }
         head = {
             "name": self.name,
             "seeds": list(self.seeds),
@@ -247,9 +247,13 @@ class Study:
             "baseline": self.baseline,
             "level": self.level,
             "horizon": dict(self.horizon),
-            "variants": {variant.name: dict(variant.values) for variant in self.variants},
+            "variants": variants,
         }
-        return tomli_w.dumps({"study": head, "base": parse_toml(self.base.to_toml(), "base")})
+        base = parse_toml(self.base.to_toml(), "base")
+        try:
+            return tomli_w.dumps({"study": head, "base": base})
+        except TypeError as error:
+            raise StudyError(f"variants: a value cannot be written as TOML: {error}") from None
 
     @classmethod
     def from_toml(cls, text: str, *, source: str = "study", folder: str | Path = "") -> Self:
@@ -302,11 +306,14 @@ class Study:
         return cls.from_toml(read_text(path, StudyError), source=str(path), folder=Path(path).parent)
 
 
-def _usual(base: Scenario) -> tuple[str, ...]:
+def usual(base: Scenario) -> tuple[str, ...]:
     """Return what is compared where nothing is named."""
     if base.describe()["learning"].get("kind") == "none":
         return ("mean_round_s", "round_s_p95", "delivered_share")
-    return (f"time_to_{100 * base.results.target_accuracy:g}%", "final_accuracy", "mean_round_s")
+    goal = None if base.rounds.target is None else base.rounds.target.goal
+    if goal is not None:
+        return (f"time_to_{goal.metric}{'>=' if goal.above else '<='}{goal.value:.12g}", "mean_round_s")
+    return (f"time_to_{100 * base.results.target_accuracy:.12g}%", "final_accuracy", "mean_round_s")
 
 
 def _combined(grid: Mapping[str, Sequence[Any]], zipped: Mapping[str, Sequence[Any]]) -> list[Variant]:
@@ -322,15 +329,17 @@ def _combined(grid: Mapping[str, Sequence[Any]], zipped: Mapping[str, Sequence[A
         )
     beside = [dict(zip(zipped, row, strict=True)) for row in zip(*zipped.values(), strict=True)] if zipped else [{}]
     across = [dict(zip(grid, row, strict=True)) for row in itertools.product(*grid.values())]
-    return [Variant(_label({**one, **two}), {**one, **two}) for one, two in itertools.product(beside, across)]
+    return [Variant(label({**one, **two}), {**one, **two}) for one, two in itertools.product(beside, across)]
 
 
-def _label(values: Values) -> str:
+def label(values: Values) -> str:
     """Return the name of a variant: its values in few words."""
-    last = [path.rsplit(".", 1)[-1] for path in values]
     words = []
     for path, value in values.items():
-        short = path.rsplit(".", 1)[-1] if last.count(path.rsplit(".", 1)[-1]) == 1 else path
+        steps = path.split(".")
+        ends = [".".join(steps[-n:]) for n in range(1, len(steps) + 1)]
+        # The shortest end of the path that no other one has.
+        short = next((end for end in ends if sum(f".{other}".endswith(f".{end}") for other in values) == 1), path)
         words.append(str(value) if short == "kind" else f"{short}={plain(value)}")
     return ", ".join(words) or "base"
 
@@ -340,7 +349,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         options = [f"{name}={held}" for name, held in value.items() if name != "kind"]
         return " ".join([str(value.get("kind", "")), *options]).strip()
-    return value if isinstance(value, int | float | str | bool) or value is None else str(value)
+    if isinstance(value, int | float | str) or value is None:
+        return value
+    return str(value) if isinstance(value, list | tuple) else getattr(value, "__name__", type(value).__name__)
 
 
 def at(tables: Mapping[str, Any], path: str) -> Any:

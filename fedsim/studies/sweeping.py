@@ -1,19 +1,21 @@
 """Running a study: what is finished is found by its digest, and the rest is run side by side."""
 
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedsim.errors import ScenarioError
+from rich.console import Console
+from rich.progress import Progress, TextColumn
+
+from fedsim.errors import FedsimError
 from fedsim.results.lock import FolderLock
 from fedsim.scenario import Scenario
 from fedsim.studies.result import STUDY, StudyResult
 from fedsim.studies.running.engine import Engine
 from fedsim.studies.running.records import Done, Records, Task
 from fedsim.studies.running.watching import go_on
-from fedsim.studies.study import Point, Study
+from fedsim.studies.study import Point, Study, StudyError
 from fedsim.whole_files import replace_file
 
 
@@ -23,11 +25,11 @@ def sweep(
     *,
     zipped: Mapping[str, Sequence[Any]] | None = None,
     variants: Mapping[str, Mapping[str, Any]] | None = None,
-    seeds: int | Sequence[int] = 5,
+    seeds: int | Sequence[int] | None = None,
     metrics: Sequence[str] = (),
     baseline: str = "",
     horizon: Mapping[str, float] | float | None = None,
-    level: float = 0.95,
+    level: float | None = None,
     name: str | None = None,
     jobs: int | None = None,
     out: str | Path | None = None,
@@ -45,9 +47,8 @@ def sweep(
 
     Parameters
     ----------
-    base : a scenario or the path of its file; or a whole `Study`, which takes none of the next eight
-    grid, zipped, variants, seeds, metrics, baseline, horizon, level : see `Study.of`
-    name : of the study
+    base : a scenario or the path of its file; or a whole `Study`, which takes none of the next nine
+    grid, zipped, variants, seeds, metrics, baseline, horizon, level, name : see `Study.of`
     jobs : runs at a time; as many as there are cores by default
     out : folder; ``studies/<name>`` by default
     store, data_dir, executor, device : as for `fedsim.simulate`; all runs share one store
@@ -73,20 +74,12 @@ def sweep(
     >>> study.table("mean_round_s").num_rows, study.failures
     (4, {})
     """
-    study = base
-    if not isinstance(study, Study):
-        study = Study.of(
-            study,
-            grid=grid,
-            zipped=zipped,
-            variants=variants,
-            seeds=seeds,
-            name=name,
-            metrics=metrics,
-            baseline=baseline,
-            horizon=horizon,
-            level=level,
-        )
+    what: dict[str, Any] = {"grid": grid, "zipped": zipped, "variants": variants, "seeds": seeds, "horizon": horizon}
+    what |= {"level": level, "name": name, "metrics": metrics or None, "baseline": baseline or None}
+    given = {key: value for key, value in what.items() if value is not None}
+    if isinstance(base, Study) and given:
+        raise StudyError(f"sweep: {', '.join(given)} beside a study is not allowed; allowed: the study's own")
+    study = base if isinstance(base, Study) else Study.of(base, **given)
     engine = Engine(on, jobs, store, data_dir, executor, device)
     folder = Path(out) if out is not None else Path("studies") / study.name
     return run_study(study, folder, engine, quiet=quiet)
@@ -101,13 +94,14 @@ def run_study(study: Study, folder: Path, engine: Engine, *, quiet: bool = False
     try:
         _write_study(study, folder)
         records = Records(folder)
-        _run(points, {}, records, engine, Progress(len(points), quiet=quiet))
-        by_key = {(point.variant, point.seed): point for point in points}
+        console = Console(stderr=True, quiet=quiet, soft_wrap=True, highlight=False, markup=False)
+        if others := records.others(point.digest for point in points):
+            console.print(f"{folder} has {others} runs of another base, variants or seeds, which do not count here")
+        _run(points, {}, records, engine, console, "runs")
 
-        def continued(wanted: Mapping[tuple[str, int], int]) -> Sequence[Done]:
-            some = [by_key[key] for key in wanted]
-            counts = {by_key[key].digest: count for key, count in wanted.items()}
-            return _run(some, counts, records, engine, Progress(len(some), "longer runs", quiet=quiet))
+        def continued(wanted: Mapping[str, int]) -> Sequence[Done]:
+            some = [point for point in points if point.digest in wanted]
+            return _run(some, wanted, records, engine, console, "longer runs")
 
         go_on(study, points, records, continued)
         result = StudyResult(study, folder, records)
@@ -118,9 +112,9 @@ def run_study(study: Study, folder: Path, engine: Engine, *, quiet: bool = False
 
 
 def _run(
-    points: Sequence[Point], counts: Mapping[str, int], records: Records, engine: Engine, progress: "Progress"
+    points: Sequence[Point], counts: Mapping[str, int], records: Records, engine: Engine, console: Console, what: str
 ) -> Sequence[Done]:
-    """Run points that the records lack, each to its own end or to a number of rounds."""
+    """Run points that the records lack, each to its own end or to a number of rounds; tell the console of it."""
     tasks: list[Task] = []
     arms: dict[str, Scenario] = {}
     for point in points:
@@ -136,66 +130,34 @@ def _run(
         arms.setdefault(arm, scenario)
         scale = 1 if count is None else count / point.scenario.rounds.count
         tasks.append(Task(point.digest, arm, point.seed, point.effort * scale, point.learns, count))
-    progress.begin(len(points) - len(tasks))
     ended: list[Done] = []
-
-    def after(added: Sequence[Done], share: float) -> None:
-        ended.extend(added)
-        progress.show(added, share)
-
+    found, begun_s, of = len(points) - len(tasks), time.perf_counter(), f"of {len(points)} {what}"
+    if 0 < found < len(points):
+        console.print(f"{found} {of} were finished before")
+    shown = TextColumn("{task.completed} " + of), TextColumn("{task.description}")
     try:
-        engine.run(tasks, arms, records, after)
+        with Progress(*shown, console=console, transient=True, disable=not console.is_terminal) as bar:
+            bar.add_task("", total=len(points), completed=found)
+
+            def after(added: Sequence[Done], share: float) -> None:
+                ended.extend(added)
+                for one in added:
+                    if one.error:
+                        console.print(f"a run has failed: {one.error}")
+                left_s = (time.perf_counter() - begun_s) * (1 - share) / share
+                bar.update(bar.task_ids[0], advance=len(added), description=f"about {left_s:,.0f} s left")
+
+            engine.run(tasks, arms, records, after)
     finally:
-        progress.end()
+        if ended:
+            took_s, failed = time.perf_counter() - begun_s, sum(bool(one.error) for one in ended)
+            console.print(f"{found + len(ended)} {of} in {took_s:,.1f} s" + f", {failed} failed" * bool(failed))
     return ended
 
 
 def _write_study(study: Study, folder: Path) -> None:
     try:
         text = study.to_toml()
-    except ScenarioError as error:
+    except FedsimError as error:
         text = f"# {error}\n"
     replace_file(folder / STUDY, lambda part: part.write_text(text, encoding="utf-8"))
-
-
-class Progress:
-    """Runs that have ended, those that failed, and the time left, on a line of standard error."""
-
-    def __init__(
-        self, runs: int, what: str = "runs", *, quiet: bool = False, clock: Callable[[], float] = time.perf_counter
-    ) -> None:
-        self._runs, self._what, self._quiet, self._clock = runs, what, quiet, clock
-        self._ended = self._failed = self._found = 0
-        self._begun_s = clock()
-
-    def begin(self, found: int) -> None:
-        """Say how many runs the folder has already."""
-        self._found = self._ended = found
-        self._begun_s = self._clock()
-        if found and not self._quiet and found < self._runs:
-            sys.stderr.write(f"{found} of {self._runs} {self._what} were finished before\n")
-
-    def show(self, added: Sequence[Done], share: float) -> None:
-        """Say what has ended; a failure has a line of its own."""
-        self._ended += len(added)
-        self._failed += sum(bool(one.error) for one in added)
-        if self._quiet:
-            return
-        for one in added:
-            if one.error:
-                sys.stderr.write(f"{self._start}a run has failed: {one.error}\n")
-        if sys.stderr.isatty():
-            left_s = (self._clock() - self._begun_s) * (1 - share) / share
-            text = f"{self._ended} of {self._runs} {self._what}, about {left_s:,.0f} s left"
-            sys.stderr.write(f"\r\x1b[K{text}")
-            sys.stderr.flush()
-
-    def end(self) -> None:
-        if not self._quiet and self._ended > self._found:
-            failed = f", {self._failed} failed" if self._failed else ""
-            seconds = self._clock() - self._begun_s
-            sys.stderr.write(f"{self._start}{self._ended} of {self._runs} {self._what} in {seconds:,.1f} s{failed}\n")
-
-    @property
-    def _start(self) -> str:
-        return "\r\x1b[K" if sys.stderr.isatty() else ""

@@ -6,6 +6,7 @@ takes the plain mean of their updates (section 1 of the paper: two samples of on
 """
 
 import csv
+import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,14 +15,12 @@ from typing import Any, Final, Literal
 
 from fedsim import Scenario
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 HERE: Final = Path(__file__).parent
 Changes = Mapping[str, Any]
-
-_ADAPTIVE: Final = {"learning_rate": 0.01, "tau": 0.001}
-RATIO: Final = 0.034
-"""Of the naive method: about 2,048 of 60,000 samples."""
 _FILE: Final[dict[str, Any]] = tomllib.loads((HERE / "methods.toml").read_text(encoding="utf-8"))
-LABELS: Final[dict[str, str]] = _FILE["methods"]
+LABELS: Final[dict[str, str]] = {name: of["label"] for name, of in _FILE["methods"].items()}
 
 
 @dataclass(frozen=True)
@@ -46,18 +45,17 @@ def _changes(data: str) -> dict[str, Any]:
 
 
 DATA: Final[dict[str, Changes]] = {data: _changes(data) for data in _FILE["data"]}
-PAPER: Final[dict[str, dict[str, tuple[float, float]]]] = {}
-"""Macro-F1 and accuracy of Table 1 in per cent, by data and method: of Text-CNN, and of the Transformer."""
 with (HERE / "paper.csv").open(encoding="utf-8") as _file:
-    for _row in csv.DictReader(_file):
-        _numbers = float(_row["macro_f1"]), float(_row["accuracy"])
-        PAPER.setdefault(_row["data"], {})[_row["method"]] = _numbers
+    _ROWS: Final = list(csv.DictReader(_file))
+PAPER: Final[dict[str, dict[str, tuple[float, float]]]] = {
+    data: {row["method"]: (float(row["macro_f1"]), float(row["accuracy"])) for row in _ROWS if row["data"] == data}
+    for data in {row["data"] for row in _ROWS}
+}
+"""Macro-F1 and accuracy of Table 1 in per cent, by data and method: of Text-CNN, and of the Transformer."""
 
 
-def scenario_of(
-    name: str, method: str, setting: str, seed: int, data: str = "here", values: Changes | None = None
-) -> Scenario:
-    base = base_of(name, data, values)
+def scenario_of(name: str, method: str, setting: str = "all", seed: int = 0, data: str = "here") -> Scenario:
+    base = base_of(name, data)
     return base.replace({"seed": seed, **values_of(name, method, setting, base)})
 
 
@@ -69,19 +67,12 @@ def base_of(name: str, data: str = "here", values: Changes | None = None) -> Sce
 def values_of(name: str, method: str, setting: str, base: Scenario) -> dict[str, Any]:
     """Return what a setting and a method change: who takes part, and what the clients and the server do."""
     experiment, samples = EXPERIMENTS[name], int(base.describe()["selector"]["samples"])
-    values = dict(experiment.settings[setting])
-    if method == "fedsampling":
-        return values
-    if method == "fixed-ratio":
-        return {**values, "selector": {"kind": "fixed-ratio", "ratio": RATIO}, "rounds.weights": "uniform"}
+    of, values = _FILE["methods"][method], dict(experiment.settings[setting])
     if method == "centralization":
-        # All samples at one client: each round is a step on K of them.
-        one = {"crowd.clients": 1, "learning.split": "equal", "selector": "all"}
-        return {**values, **one, "learning.local.steps": 1, "learning.local.batch_size": samples}
-    server, _, weighted = method.partition("-")
-    steps = {} if server == "fedavg" else _ADAPTIVE
-    values |= {"learning.local.batch_size": 32, "learning.server": {"kind": server, **steps}}
-    cohort = max(1, round(samples / experiment.mean_size))
-    if weighted:
-        return {**values, "selector": {"kind": "weighted", "cohort": cohort}}
-    return {**values, "selector": {"kind": "uniform", "cohort": cohort}, "rounds.weights": "uniform"}
+        # All samples at one client, however they are divided: each round is a step on K of them.
+        values = {"learning.local.batch_size": samples}
+    values |= of.get("set", {})
+    if "asks" in of:
+        selector = {"kind": of["asks"], "cohort": max(1, round(samples / experiment.mean_size))}
+        values |= {"learning.local.batch_size": 32, "learning.server": of["server"], "selector": selector}
+    return values | ({"rounds.weights": "uniform"} if of.get("asks") == "uniform" else {})

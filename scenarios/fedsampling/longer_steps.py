@@ -7,13 +7,7 @@ runs centralised training of Fig. 3, of 600 rounds. From round 300 on, the last 
 of ten rounds before and of ten rounds later. Five seeds take eight minutes of a processor.
 """
 
-import sys
-from pathlib import Path
-
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from fedsampling_experiments import scenario_of
 from paper_runs.command import in_words, options
 from paper_runs.tables import markdown, with_deviation
@@ -42,9 +36,9 @@ def main() -> None:
     for length in (1, 5, 10):
         found = []
         for seed in range(asked.seeds):
-            changes = {"learning.local.schedule": LongerSteps(rounds=length)}
-            scenario = scenario_of("fig3", "centralization", "all", seed, values=changes)
-            history = simulate(scenario, store=False, data_dir=asked.data_dir, executor="sequential")
+            scenario = scenario_of("fig3", "centralization", seed=seed)
+            longer = scenario.replace({"learning.local.schedule": LongerSteps(rounds=length)})
+            history = simulate(longer, store=False, data_dir=asked.data_dir, executor="sequential")
             at = history.column("evaluations", "round")
             after = np.flatnonzero((at > FROM) & (at % EVERY == 0) & (at < at[-1]))
             found.append(100.0 * history.column("evaluations", "accuracy")[after[:, None] + np.array([-1, 0, 1])])

@@ -7,20 +7,20 @@ server each of three. Every method is then run with its rate on all training sam
 tenth of the rounds of Fig. 3 takes five minutes of a processor for a method with 1,000 clients a round.
 """
 
-import sys
+from argparse import Namespace
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from fedsampling_experiments import LABELS, scenario_of
 from paper_runs.command import in_words, options
 from paper_runs.runs import scaled
 from paper_runs.tables import markdown, with_deviation
+from study_scripts import run
 
-from fedsim import sweep
+from fedsim import Study
+from fedsim.arrays import FloatArray
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.data.mnist import FashionMNIST
 
@@ -45,43 +45,30 @@ class WithValidation(FashionMNIST):
         return replace(found, train_x=x[:-HELD_OUT], train_y=y[:-HELD_OUT], test_x=held_x, test_y=held_y)
 
 
+def accuracies(asked: Namespace, method: str, rates: Sequence[float], part: str) -> FloatArray:
+    """Return the accuracies in per cent at the end by rate and seed, on the validation or the test set."""
+    base = scaled(scenario_of(asked.experiment, method), asked.scale)
+    if part == "validation":
+        base = base.replace({"learning.data": WithValidation()})
+    study = Study.of(base, grid={RATES[method][0]: rates}, seeds=asked.seeds)
+    where = {"store": asked.store, "data_dir": asked.data_dir, "executor": asked.executor}
+    runs = run(study, asked.out / f"{asked.experiment}-{method}-{part}", jobs=1, **where)
+    ends = [[one.column("evaluations", "accuracy")[-LAST:].mean() for one in of] for of in runs.values()]
+    return 100.0 * np.array(ends)
+
+
 def main() -> None:
-    asked = options(
-        __doc__,
-        experiment=["fig3", "fig5"],
-        scale=1.0,
-        seeds=1,
-        methods=dict.fromkeys(RATES, True),
-        executor="auto",
-        data_dir=None,
-        store=None,
-        out=Path("runs/fedsampling_rates"),
-    ).parse_args()
-    rows = []
+    places = {"data_dir": None, "store": None, "out": Path("runs/fedsampling_rates")}
+    methods = dict.fromkeys(RATES, True)
+    how = {"experiment": ["fig3", "fig5"], "scale": 1.0, "seeds": 1, "methods": methods, "executor": "auto"}
+    asked, rows = options(__doc__, **how, **places).parse_args(), []
     for method in asked.methods:
-        path, rates = RATES[method]
-        base = scaled(scenario_of(asked.experiment, method, "all", 0), asked.scale)
-        found = []
-        for part in ("validation", "test"):
-            study = sweep(
-                base.replace({"learning.data": WithValidation()}) if part == "validation" else base,
-                {path: list(rates)},
-                seeds=asked.seeds,
-                out=asked.out / f"{asked.experiment}-{method}-{part}",
-                jobs=1,
-                store=asked.store,
-                data_dir=asked.data_dir,
-                executor=asked.executor,
-            )
-            if study.failures:
-                raise SystemExit(f"{method}: {study.failures}")
-            accuracy = {key: 100.0 * study[key].column("evaluations", "accuracy")[-LAST:].mean() for key in study}
-            found.append([[accuracy[arm, seed] for seed in study.study.seeds] for arm in study.study.arms])
-            if part == "validation":
-                means = np.nan_to_num([np.mean(of) for of in found[0]])
-                tried = ", ".join(f"{rate:g}: {one:.2f}" for rate, one in zip(rates, means, strict=True))
-                rates = (rates[int(np.argmax(means))],)
-        rows.append([LABELS[method], tried, f"{rates[0]:g}", with_deviation(found[1][0], 2)])
+        rates = RATES[method][1]
+        means = np.nan_to_num(accuracies(asked, method, rates, "validation").mean(axis=1))
+        chosen = rates[int(np.argmax(means))]
+        tried = ", ".join(f"{rate:g}: {one:.2f}" for rate, one in zip(rates, means, strict=True))
+        (found,) = accuracies(asked, method, [chosen], "test").tolist()
+        rows.append([LABELS[method], tried, f"{chosen:g}", with_deviation(found, 2)])
         print(" | ".join(rows[-1]), flush=True)
     print(markdown(("method", "validation accuracy % by rate", "chosen", "test accuracy %"), rows))
 

@@ -8,22 +8,19 @@ Of Fig. 3 and one seed centralised training takes half a minute of a processor, 
 about ten minutes.
 """
 
-import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from matplotlib.figure import Figure
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from agnews import converted
-from fedsampling_experiments import DATA, EXPERIMENTS, LABELS, PAPER, base_of, values_of
-from paper_runs.command import changes, in_words, of_runs, publish
+from fedsampling_experiments import DATA, EXPERIMENTS, LABELS, PAPER, Experiment, base_of, values_of
+from matplotlib.figure import Figure
+from paper_runs.command import in_words, of_runs, publish
 from paper_runs.curves import draw
-from paper_runs.runs import Column, Found, Measured, Table, first_at, made, mean, scaled
+from paper_runs.runs import Column, Found, Measured, Table, made, mean, scaled
+from study_scripts import last_accuracy, number, panels
 
 from fedsim.history import History
 from fedsim.learning import data_folder
@@ -38,15 +35,14 @@ F1, ACCURACY = "macro-F1 at the end %", "accuracy at the end %"
 def measure(target: float, history: History) -> Measured:
     """Return the columns of a run, and its curve."""
     rounds, work_s = history.rounds.num_rows, history.column("participations", "compute_s")
-    curve = history.curve("round", "accuracy")
     return {
-        "curve": curve,
+        "curve": history.curve("round", "accuracy"),
         F1: 100.0 * float(history.metric("macro-f1")[-LAST:].mean()),
-        ACCURACY: 100.0 * float(curve[1][-LAST:].mean()),
-        "rounds to the target": first_at(*curve, target),
+        ACCURACY: 100.0 * last_accuracy(history, LAST),
+        "rounds to the target": number(f"rounds_to_{100 * target:g}%", history),
         "samples a round": float(work_s.sum() * 1000.0 / rounds),
         "clients that train": float((work_s > 0).sum() / rounds),
-        "simulated s a round": float(history.column("rounds", "duration_s").mean()),
+        "simulated s a round": number("mean_round_s", history),
         "Mbit up a round": float(history.column("participations", "uplink_bits").sum() / rounds / 1e6),
     }
 
@@ -71,76 +67,54 @@ def columns_of(paper: Mapping[str, tuple[float, float]]) -> list[Column]:
     ]
 
 
-def figure_of(drawn: str, axis: str, accuracy: Mapping[str, Sequence[float]]) -> Figure:
+def figure_of(one: Experiment, accuracy: Mapping[str, Sequence[float]]) -> Figure:
     """Return bars or lines of the accuracy at the end, by setting and method, with one deviation over the seeds.
 
     Bars begin at 0, and lines at 60 %, so that a difference looks about as large as it is.
     """
-    figure = Figure(figsize=(6.4, 4.2), dpi=120, layout="constrained")
-    axes = figure.add_subplot()
-    if drawn == "bars":
-        means, deviations = zip(*(_mean_and_deviation(values) for values in accuracy.values()), strict=True)
+    figure, (axes,) = panels(ylabel="accuracy at the end (%)")
+    spread = {name: (np.mean(own), np.std(own, ddof=min(1, len(own) - 1))) for name, own in accuracy.items()}
+    if one.drawn == "bars":
+        means, deviations = zip(*spread.values(), strict=True)
         axes.bar([LABELS[name.partition(" ")[2]] for name in accuracy], means, yerr=deviations)
         axes.tick_params("x", rotation=60)
-    else:
-        lines = lines_of(accuracy)
-        settings = sorted({x for points in lines.values() for x in points})
-        apart = BARS_APART * (settings[-1] - settings[0])
-        for number, (name, points) in enumerate(lines.items()):
-            means, deviations = zip(*(_mean_and_deviation(points[x]) for x in sorted(points)), strict=True)
-            at = [x + (number - (len(lines) - 1) / 2) * apart for x in sorted(points)]
-            axes.errorbar(at, means, deviations, marker="o", capsize=3, label=name)
-        axes.set_xticks(settings)
-        axes.set_xlabel(axis)
-        figure.legend(loc="outside right center", fontsize=8, frameon=False)
-    lowest = min(min(values) for values in accuracy.values())
-    axes.set_ylim(0.0 if drawn == "bars" else max(0.0, min(60.0, lowest - 5.0)), 100.0)
-    axes.set_ylabel("accuracy at the end (%)")
-    axes.grid(visible=True, alpha=0.3)
+        axes.set_ylim(0.0, 100.0)
+        return figure
+    lines = lines_of(spread)
+    settings = sorted({x for points in lines.values() for x in points})
+    apart = BARS_APART * (settings[-1] - settings[0])
+    for nth, (name, points) in enumerate(lines.items()):
+        means, deviations = zip(*(points[x] for x in sorted(points)), strict=True)
+        at = [x + (nth - (len(lines) - 1) / 2) * apart for x in sorted(points)]
+        axes.errorbar(at, means, deviations, marker="o", capsize=3, label=name)
+    axes.set_xticks(settings)
+    axes.set_xlabel(one.axis)
+    axes.set_ylim(max(0.0, min(60.0, min(map(min, accuracy.values())) - 5.0)), 100.0)
+    figure.legend(loc="outside right center", fontsize=8, frameon=False)
     return figure
 
 
-def lines_of(accuracy: Mapping[str, Sequence[float]]) -> dict[str, dict[float, Sequence[float]]]:
-    """Return accuracies by line and abscissa; a setting is the abscissa, or that and the line's own name."""
-    lines: dict[str, dict[float, Sequence[float]]] = {}
-    for name, values in accuracy.items():
+def lines_of(values: Mapping[str, Any]) -> dict[str, dict[float, Any]]:
+    """Return values by line and abscissa; a setting is the abscissa, or that and the line's own name."""
+    lines: dict[str, dict[float, Any]] = {}
+    for name, value in values.items():
         setting, _, method = name.partition(" ")
         at, _, line = setting.partition("-")
-        lines.setdefault(f"{line[0].upper()} = {line[1:]}" if line else LABELS[method], {})[float(at)] = values
+        lines.setdefault(f"{line[0].upper()} = {line[1:]}" if line else LABELS[method], {})[float(at)] = value
     return lines
 
 
-def _mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
-    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-
-
-def drawn_figure(name: str, data: str, target: float, found: Found) -> Figure:
+def drawn_figure(one: Experiment, data: str, target: float, found: Found) -> Figure:
     """Return the figure of an experiment, whose title names the data that stand in for the paper's."""
-    one = EXPERIMENTS[name]
     if one.drawn == "curves":
         curves = {LABELS[row.partition(" ")[2]]: [run["curve"] for run in runs] for row, runs in found.items()}
         figure = draw(curves, ("round", "test accuracy"), target=target)
     else:
-        figure = figure_of(one.drawn, one.axis, {row: [run[ACCURACY] for run in runs] for row, runs in found.items()})
+        figure = figure_of(one, {row: [run[ACCURACY] for run in runs] for row, runs in found.items()})
     stand_in = one.stand_in if data.startswith("here") else data
     stand_in += ", Transformer" if data == "here-attention" else ""
     figure.suptitle(f"FedSampling, {one.title} ({stand_in})", fontsize=9)
     return figure
-
-
-def table_of(name: str, data: str, values: Mapping[str, Any], methods: Sequence[str], scale: float) -> Table:
-    one = EXPERIMENTS[name]
-    base = scaled(base_of(name, data, values), scale)
-    target = base.results.target_accuracy
-    rows = {
-        f"{setting} {method}": values_of(name, method, setting, base)
-        for setting in one.settings
-        for method in one.methods
-        if method in methods
-    }
-    paper = PAPER.get(data.replace("here", "mind"), {}) if name == "table1" else {}
-    figures = {f"{name}-{data}.png": partial(drawn_figure, name, data, target)}
-    return Table(f"{name}-{data}", one.title, base, rows, partial(measure, target), columns_of(paper), figures)
 
 
 def main() -> None:
@@ -153,12 +127,20 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.agnews is not None:
         converted(asked.agnews, data_folder(asked.data_dir))
-    parts = [
-        made(
-            table_of(name, asked.data, changes(asked), asked.methods, asked.scale), asked, by_seed=True, thin=asked.thin
+    parts = []
+    for name in asked.experiments:
+        one, base = EXPERIMENTS[name], scaled(base_of(name, asked.data, dict(asked.set)), asked.scale)
+        methods = [method for method in one.methods if method in asked.methods]
+        table = Table(
+            f"{name}-{asked.data}",
+            one.title,
+            base,
+            {f"{setting} {own}": values_of(name, own, setting, base) for setting in one.settings for own in methods},
+            partial(measure, base.results.target_accuracy),
+            columns_of(PAPER.get(asked.data.replace("here", "mind"), {}) if name == "table1" else {}),
+            {f"{name}-{asked.data}.png": partial(drawn_figure, one, asked.data, base.results.target_accuracy)},
         )
-        for name in asked.experiments
-    ]
+        parts.append(made(table, asked, thin=asked.thin))
     publish("scenarios/fedsampling/results.py", parts, asked)
 
 

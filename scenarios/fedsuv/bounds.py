@@ -11,47 +11,31 @@ It takes about two minutes of a processor.
 
 import math
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
-from fig6_world import Crowd, area, make_crowd, play
+from fig6_world import Crowd, Run, make_crowd, play
 from paper_runs.command import in_words, options
 from paper_runs.tables import markdown
 from scipy.spatial.distance import cdist
 
 from fedsim.arrays import FloatArray
 from fedsim.selectors import FedSuv
+from fedsim.selectors.fedsuv.validity import alpha_of
 
 COHORT = 20
 NOISE = 0.1
 LENGTH_SCALE = 0.5
+COLUMNS = 2
 HEADS = ("T", "w_T, largest", "bound (15)", "twice the bound", "summed regret (5.3)", "bound (16)")
 MARKS = (1, 10, 50, 100, 200, 400)
 
 
-class Constants(NamedTuple):
-    """What both bounds are made of, for T rounds."""
-
-    alpha: float
-    beta: float
-    gamma: float
-    rounds: int
-    columns: int = 2
-
-    @property
-    def total(self) -> float:
-        """``alpha^2 d C_T + beta_T gamma_T C``."""
-        growth = 2.0 * math.log(1.0 + self.rounds / self.columns)
-        return self.alpha**2 * self.columns * growth + self.beta * self.gamma * 2.0 / math.log(1.0 + NOISE**-2)
-
-    @property
-    def width(self) -> float:
-        """The bound (15) of w_T."""
-        return math.sqrt(self.total / self.rounds)
-
-    def regret(self, gap: float) -> float:
-        """Return the bound (16), for the least difference epsilon."""
-        return 4.0 * COHORT * self.total / gap**2
+def bounds(alpha: float, beta: float, gamma: float, rounds: int, gap: float) -> tuple[float, float]:
+    """Return (15) and (16) for T rounds and the least difference epsilon."""
+    # alpha^2 d C_T + beta_T gamma_T C
+    growth, scale = 2.0 * math.log(1.0 + rounds / COLUMNS), 2.0 / math.log(1.0 + NOISE**-2)
+    total = alpha**2 * COLUMNS * growth + beta * gamma * scale
+    return math.sqrt(total / rounds), 4.0 * COHORT * total / gap**2
 
 
 def greedy_gain(features: FloatArray, rounds: int) -> FloatArray:
@@ -75,65 +59,43 @@ def least_gap(crowd: Crowd) -> float:
     return float(np.minimum(*smaller)[both].min())
 
 
-class Measured(NamedTuple):
-    """Of one run: w_t and the summed regret after each round; clients that (13) names, and how many of them left X."""
-
-    width: FloatArray
-    regret: FloatArray
-    named: int
-    eliminated: int
-
-
-def measure(crowd: Crowd, rounds: int, seed: int, delta: float, rho: float) -> Measured:
-    """Play FedSUV and hold (13) against its set X in every round in which it eliminates."""
-    unfitted = partial(FedSuv, scaling="none", noise=NOISE, length_scale=LENGTH_SCALE, fit="none")
-    selector = unfitted(COHORT, delta=delta, rho=rho, utility_scale=1.0)
-    alpha, gram, response = 1.0 + math.sqrt(math.log(4.0 / delta) / 2.0), np.eye(2), np.zeros(2)
-    before, width, regret = np.arange(crowd.validity.size), np.zeros(rounds), np.zeros(rounds)
-    best, named, eliminated = area(crowd.validity, crowd.utility), 0, 0
-    for number, (chosen, left, delivered, _) in enumerate(play(selector, crowd, rounds, seed)):
-        rows = crowd.features
+def condition_13(crowd: Crowd, run: Run, alpha: float) -> tuple[int, int]:
+    """Return how many clients of X the condition (13) names over the rounds, and how many of them leave X then."""
+    rows, gram, response = crowd.features, np.eye(COLUMNS), np.zeros(COLUMNS)
+    before, named, eliminated = np.ones(crowd.validity.size, dtype=np.bool_), 0, 0
+    for chosen, delivered, left in zip(run.chosen, run.delivered, run.left, strict=True):
         norm = np.sqrt(np.einsum("ni,ij,nj->n", rows, np.linalg.inv(gram), rows))
-        if before.size > (1.0 - selector.rho) * crowd.validity.size:
-            low = rows[before] @ np.linalg.solve(gram, response) - alpha * norm[before]
-            first = before[np.argmax(low)]
-            out = crowd.validity <= crowd.validity[first] - 2 * alpha * (norm[first] + norm)
-            named += int(np.count_nonzero(out[before]))
-            eliminated += int(np.count_nonzero(out[np.setdiff1d(before, left)]))
-        sides = selector.rectangle(left)
-        diagonal = np.hypot(sides.validity_high - sides.validity_low, sides.utility_high - sides.utility_low)
-        width[number] = diagonal.max()
-        regret[number] = best - area(crowd.validity[chosen], crowd.utility[chosen])
+        low = rows @ np.linalg.solve(gram, response) - alpha * norm
+        first = np.argmax(np.where(before, low, -np.inf))
+        out = before & (crowd.validity <= crowd.validity[first] - 2 * alpha * (norm[first] + norm))
+        named += int(np.count_nonzero(out))
+        eliminated += int(np.count_nonzero(out & ~left))
         gram += rows[chosen].T @ rows[chosen]
         response += delivered @ rows[chosen]
         before = left
-    return Measured(width, np.cumsum(regret), named, eliminated)
+    return named, eliminated
 
 
 def main() -> None:
     asked = options(__doc__, clients=2500, rounds=400, seeds=5, delta=0.1).parse_args()
     crowd = make_crowd(asked.clients, "grid", "means", 0)
     gamma = greedy_gain(crowd.features, asked.rounds)
-    gap, alpha = least_gap(crowd), 1.0 + math.sqrt(math.log(4.0 / asked.delta) / 2.0)
-    found = [measure(crowd, asked.rounds, seed, asked.delta, rho=0.4) for seed in range(asked.seeds)]
+    gap, alpha = least_gap(crowd), alpha_of(asked.delta)
+    exact = partial(FedSuv, scaling="none", noise=NOISE, length_scale=LENGTH_SCALE, fit="none", utility_scale=1.0)
+    selector = partial(exact, COHORT, delta=asked.delta)
+    runs = [play(selector(rho=0.4), crowd, asked.rounds, seed) for seed in range(asked.seeds)]
+    widths = np.max([run.width for run in runs], axis=0)
+    regrets = np.mean([np.cumsum(crowd.regrets(run.chosen)[0]) for run in runs], axis=0)
     rows = []
     for mark in (mark for mark in MARKS if mark <= asked.rounds):
         beta = 2.0 * math.log(asked.clients * (math.pi * mark) ** 2 / (3.0 * asked.delta))
-        bound = Constants(alpha, beta, float(gamma[mark - 1]), mark)
-        width = max(run.width[mark - 1] for run in found)
-        regret = max(np.mean([run.regret[mark - 1] for run in found]), 0.0)
-        cells = (
-            f"{width:.2f}",
-            f"{bound.width:.2f}",
-            f"{2 * bound.width:.2f}",
-            f"{regret:.2f}",
-            f"{bound.regret(gap):.3g}",
-        )
-        rows.append([str(mark), *cells])
+        width, regret = bounds(alpha, beta, float(gamma[mark - 1]), mark, gap)
+        measured = f"{widths[mark - 1]:.2f}", f"{max(regrets[mark - 1], 0.0):.2f}"
+        rows.append([f"{mark}", measured[0], f"{width:.2f}", f"{2 * width:.2f}", measured[1], f"{regret:.3g}"])
     print(markdown(HEADS, rows))
     # With the paper's rho of 0.4 elimination ends before (13) holds for any client.
-    ever = [measure(crowd, asked.rounds, seed, asked.delta, rho=1.0) for seed in range(asked.seeds)]
-    named, eliminated = sum(run.named for run in ever), sum(run.eliminated for run in ever)
+    ever = (play(selector(rho=1.0), crowd, asked.rounds, seed) for seed in range(asked.seeds))
+    named, eliminated = np.sum([condition_13(crowd, run, alpha) for run in ever], axis=0)
     print(f"Theorem 5.1, rho = 1: (13) names {named} clients of X, of which {eliminated} leave it in that round")
 
 

@@ -7,23 +7,23 @@ all selectors meet the same draws.
 """
 
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from fedsim.arrays import FloatArray, IntArray
-from fedsim.selectors import FedSuv, Reports, RoundView, Selector
+from fedsim import Scenario, Testbed
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.selectors import FedSuv, Reports, Selector
+from fedsim.selectors.fedsuv.rectangles import Bounds, diagonal, dominated
 from fedsim.streams import Streams
 
+ROUNDS: Final = Scenario.load(Path(__file__).parents[1] / "paper_runs" / "timing.toml")
 DEADLINE_S: Final = 100.0  # section 6.1
-FIRST_ROUNDS: Final = 100  # section 6.3 counts "the first 100 rounds"
 DURATION_SIGMA: Final = 0.3  # of the logarithm; MobiPerf's throughput varies by some 0.1 to 0.4
 UTILITY_SIZE: Final = 24.0  # of the beta law: standard deviation sqrt(u (1 - u) / 25), at most 0.1
 
@@ -44,30 +44,31 @@ class Crowd:
         columns[:, 3] = 1.0
         return columns
 
-    @property
-    def front(self) -> IntArray:
-        """Ids of the Pareto-optimal clients (Definition 3), by falling validity."""
-        order = np.lexsort((-self.utility, -self.validity))
-        best = np.maximum.accumulate(self.utility[order])
-        return np.asarray(order[np.concatenate([[True], best[1:] > best[:-1]])])
-
     def distance_to_front(self) -> FloatArray:
-        """Return each client's distance to the nearest Pareto-optimal client, in the plane of the expectations."""
-        across, along = (np.subtract.outer(one, one[self.front]) for one in (self.validity, self.utility))
+        """Return each client's distance to the nearest Pareto-optimal client (Definition 3) in the plane."""
+        front = ~dominated(Bounds(self.validity, self.validity, self.utility, self.utility))
+        across, along = (np.subtract.outer(one, one[front]) for one in (self.validity, self.utility))
         return np.asarray(np.hypot(across, along).min(axis=1))
 
+    def regrets(self, chosen: IntArray) -> FloatArray:
+        """Return what cohorts, one a row, lack by the area of section 5.3 and by the objective (OPT), shape (2, n)."""
+        best, worth = area(self.validity, self.utility), self.validity * self.utility
+        areas = [best - area(self.validity[one], self.utility[one]) for one in chosen]
+        return np.array([areas, np.sort(worth)[-chosen.shape[1] :].mean() - worth[chosen].mean(axis=1)])
 
-class Round(NamedTuple):
-    """The cohort, FedSUV's X (all clients for another selector), who delivered, and whether rectangles of X hold."""
+
+class Run(NamedTuple):
+    """What a selector does, a row a round; of FedSUV X, its longest diagonal, and whether no rectangle fails."""
 
     chosen: IntArray
-    left: IntArray
-    delivered: NDArray[np.bool_]
-    holds: tuple[bool, bool]
+    delivered: BoolArray
+    left: BoolArray
+    width: FloatArray
+    holds: bool
 
 
 def make_crowd(
-    clients: int, layout: Literal["grid", "random"], features: Literal["means", "mixed", "none"], seed: int
+    clients: int, layout: Literal["grid", "random"], features: Literal["means", "mixed"], seed: int
 ) -> Crowd:
     """Return a crowd whose expectations are uniform on the unit square."""
     rng = Streams(seed).generator("fig6-crowd")
@@ -81,8 +82,6 @@ def make_crowd(
         validity, utility = rng.uniform(1e-6, 1 - 1e-6, (2, clients))
     if features == "means":
         return Crowd(validity, utility, np.stack([validity, utility], axis=1))
-    if features == "none":
-        return Crowd(validity, utility, np.zeros((clients, 0)))
     # A stream of their own: both layouts of a seed have the same attributes.
     attributes = Streams(seed).generator("fig6-attributes")
     share = attributes.random(6)
@@ -90,38 +89,30 @@ def make_crowd(
     return Crowd(validity, utility, mixed + 0.1 * attributes.standard_normal(mixed.shape))
 
 
-def play(selector: Selector, crowd: Crowd, rounds: int, seed: int) -> Iterator[Round]:
-    """Yield what a selector does in each round, before it observes what became of its cohort."""
+def play(selector: Selector, crowd: Crowd, rounds: int, seed: int) -> Run:
+    """Return what a selector does in so many rounds; another one than FedSUV has all clients in X."""
     streams, everybody = Streams(seed), np.arange(crowd.validity.size)
     suv = selector if isinstance(selector, FedSuv) else None
-    selected, unknown = np.zeros_like(everybody), np.full(everybody.size, np.nan)
-    constant: dict[str, Any] = {
-        "clients": everybody.size,
-        "client": everybody,
-        "samples": np.ones_like(everybody),
-        "total_samples": everybody.size,
-        "last_duration_s": unknown,
-        "last_loss": unknown,
-        "privacy_spent": np.zeros(everybody.size),
-        "privacy_budget": None,
-        "features": crowd.declared if suv is None else crowd.features,
-    }
+    parts = {"crowd.clients": everybody.size, "privacy": "none", "selector": "all"}
+    with Testbed(ROUNDS.replace(parts)) as testbed:
+        first = replace(testbed.view(), features=crowd.declared if suv is None else crowd.features)
+    selected, holds, rows = np.zeros_like(everybody), True, []
     for number in range(1, rounds + 1):
-        now_s = (number - 1) * DEADLINE_S
-        view = RoundView(round=number, time_s=now_s, participations=selected.copy(), **constant)
+        view = replace(first, round=number, time_s=(number - 1) * DEADLINE_S, participations=selected.copy())
         chosen = np.asarray(selector.select(view, streams.generator("fig6-selector", number)).client)
         selected[chosen] += 1
-        reports = reports_of(crowd, streams, number, chosen)
-        left, holds = everybody, (True, True)
+        left, width = everybody, np.nan
         if suv is not None:
             left, sides = suv.left, suv.rectangle(suv.left)
             validity, utility = crowd.validity[left], crowd.utility[left]
-            holds = (
-                bool(((sides.validity_low <= validity) & (validity <= sides.validity_high)).all()),
-                bool(((sides.utility_low <= utility) & (utility <= sides.utility_high)).all()),
-            )
-        yield Round(chosen, left, reports.delivered, holds)
+            holds &= bool(((sides.validity_low <= validity) & (validity <= sides.validity_high)).all())
+            holds &= bool(((sides.utility_low <= utility) & (utility <= sides.utility_high)).all())
+            width = diagonal(sides, 1.0).max()
+        reports = reports_of(crowd, streams, number, chosen)
+        rows.append((chosen, reports.delivered, np.isin(everybody, left), width))
         selector.observe(reports)
+    chosen, delivered, candidates, widths = (np.array(column) for column in zip(*rows, strict=True))
+    return Run(chosen, delivered, candidates, widths, holds)
 
 
 def reports_of(crowd: Crowd, streams: Streams, number: int, client: IntArray) -> Reports:

@@ -4,14 +4,15 @@ The kinds `resnet-18`, `mobilenet-v2` and others of fedsim have another first la
 four to fifteen times as many operations.
 """
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import torch
+from torch import nn
+from torchvision import models
 
 from fedsim import Component
 from fedsim.learning.data.shapes import Shape
 from fedsim.learning.models.settings import of_images
-
-if TYPE_CHECKING:
-    from torch import nn
 
 
 class PlainNetwork(Component):
@@ -19,13 +20,9 @@ class PlainNetwork(Component):
 
     network: Literal["resnet18", "resnet34", "mobilenet_v2", "shufflenet_v2_x2_0"]
 
-    def build(self, shape: Shape, classes: int) -> "nn.Module":
+    def build(self, shape: Shape, classes: int) -> nn.Module:
         """Return a fresh module, or raise `ScenarioError` if samples are no images of at least 16 x 16."""
         channels, _, _ = of_images(shape, self.network, 16)
-        import torch
-        from torch import nn
-        from torchvision import models
-
         module: nn.Module = getattr(models, self.network)(weights=None, num_classes=classes)
         if channels != 3:
             first = next(part for part in module.modules() if isinstance(part, nn.Conv2d))

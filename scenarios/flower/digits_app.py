@@ -8,59 +8,52 @@ from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import Strategy
 from numpy.typing import NDArray
+from scipy.special import softmax
 from sklearn.datasets import load_digits
 
 Array = NDArray[np.float64]
-_TEST = 397
-_EPOCHS, _BATCH = 2, 10
+TEST, EPOCHS, BATCH = 397, 2, 10
 
 client_app = ClientApp()
 
 
+@lru_cache
+def digits() -> tuple[Array, Array]:
+    """Return features and one-hot labels in a random order; the first ones are to test on."""
+    features, labels = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(labels))
+    return features[order] / 16.0, np.eye(10)[labels[order]]
+
+
 def partition(number: int, of: int) -> tuple[Array, Array]:
-    """Return features and one-hot labels of a partition; most of its digits are of a few kinds."""
-    features, labels = _digits()
-    features, labels = features[_TEST:], labels[_TEST:]
-    generator = np.random.default_rng(7)
-    kinds = labels.argmax(axis=1) + generator.normal(0.0, 1.5, len(labels))
+    """Return features and labels of a partition; most of its digits are of a few kinds."""
+    features, labels = (part[TEST:] for part in digits())
+    kinds = labels.argmax(axis=1) + np.random.default_rng(7).normal(0.0, 1.5, len(labels))
     mine = np.array_split(np.argsort(kinds), of)[number]
     return features[mine], labels[mine]
-
-
-@lru_cache
-def _digits() -> tuple[Array, Array]:
-    digits = load_digits()
-    order = np.random.default_rng(0).permutation(len(digits.target))
-    return digits.data[order] / 16.0, np.eye(10)[digits.target[order]]
-
-
-def _probabilities(weights: Array, bias: Array, features: Array) -> Array:
-    scores = features @ weights + bias
-    shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
 @client_app.train()
 def train(message: Message, context: Context) -> Message:
     """Train for some epochs and return the model."""
-    config = context.node_config
-    features, labels = partition(int(config["partition-id"]), int(config["num-partitions"]))
+    node, config = context.node_config, message.content["config"]
+    features, labels = partition(int(node["partition-id"]), int(node["num-partitions"]))
     weights, bias = (array.copy() for array in message.content["arrays"].to_numpy_ndarrays())
-    generator = np.random.default_rng(int(message.content["config"]["server-round"]))
-    for _ in range(_EPOCHS):
-        for batch in np.array_split(generator.permutation(len(labels)), max(1, len(labels) // _BATCH)):
-            error = (_probabilities(weights, bias, features[batch]) - labels[batch]) / len(batch)
-            weights -= float(message.content["config"]["lr"]) * features[batch].T @ error
-            bias -= float(message.content["config"]["lr"]) * error.sum(axis=0)
+    rate, order = float(config["lr"]), np.random.default_rng(int(config["server-round"]))
+    for _ in range(EPOCHS):
+        for batch in np.array_split(order.permutation(len(labels)), max(1, len(labels) // BATCH)):
+            error = (softmax(features[batch] @ weights + bias, axis=1) - labels[batch]) / len(batch)
+            weights -= rate * features[batch].T @ error
+            bias -= rate * error.sum(axis=0)
     metrics = MetricRecord({"num-examples": len(labels)})
     return Message(RecordDict({"arrays": ArrayRecord([weights, bias]), "metrics": metrics}), reply_to=message)
 
 
 def evaluate(_: int, arrays: ArrayRecord) -> MetricRecord:
     """Return loss and accuracy of a model on the test digits."""
-    features, labels = (part[:_TEST] for part in _digits())
+    features, labels = (part[:TEST] for part in digits())
     weights, bias = arrays.to_numpy_ndarrays()
-    shares = _probabilities(weights, bias, features)
+    shares = softmax(features @ weights + bias, axis=1)
     right = shares.argmax(axis=1) == labels.argmax(axis=1)
     loss = -np.log(np.maximum((shares * labels).sum(axis=1), 1e-12)).mean()
     return MetricRecord({"accuracy": float(right.mean()), "loss": float(loss)})
@@ -72,13 +65,7 @@ def server_app(strategy: Strategy, rounds: int, timeout_s: float) -> ServerApp:
 
     @app.main()
     def main(grid: Grid, context: Context) -> None:
-        strategy.start(
-            grid=grid,
-            initial_arrays=ArrayRecord([np.zeros((64, 10)), np.zeros(10)]),
-            num_rounds=rounds,
-            timeout=timeout_s,
-            train_config=ConfigRecord({"lr": float(context.run_config["lr"])}),
-            evaluate_fn=evaluate,
-        )
+        model, config = ArrayRecord([np.zeros((64, 10)), np.zeros(10)]), ConfigRecord({"lr": context.run_config["lr"]})
+        strategy.start(grid, model, num_rounds=rounds, timeout=timeout_s, train_config=config, evaluate_fn=evaluate)
 
     return app

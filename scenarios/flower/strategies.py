@@ -10,26 +10,25 @@ prints one row for each strategy and writes ``strategies.png``.
 
 import logging
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from digits_app import client_app, server_app
-from flwr.serverapp.strategy import FedAdam, FedAvg, Krum, Strategy
+from flwr.serverapp.strategy import FedAdam, FedAvg, Krum
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from study_scripts import Column, last_accuracy, sizes, summary, times_to, written
+from study_scripts import Column, command, last_accuracy, summary, times_to, written
 
 from fedsim import draw
 from fedsim.bridges.flower import SimulatedGrid
 
 COHORT = 10
 SHARES = {"fraction_train": COHORT / 30, "fraction_evaluate": 0.0, "min_available_nodes": COHORT}
-STRATEGIES: dict[str, Callable[[], Strategy]] = {
-    "FedAvg": lambda: FedAvg(**SHARES),
-    "FedAdam": lambda: FedAdam(**SHARES, eta=0.1, tau=1e-2),
-    "Krum": lambda: Krum(**SHARES, num_malicious_nodes=2),
+STRATEGIES = {
+    "FedAvg": partial(FedAvg, **SHARES),
+    "FedAdam": partial(FedAdam, **SHARES, eta=0.1, tau=1e-2),
+    "Krum": partial(Krum, **SHARES, num_malicious_nodes=2),
 }
 TIMEOUT_S = 0.8
 COLUMNS: dict[str, Column] = {
@@ -40,18 +39,15 @@ COLUMNS: dict[str, Column] = {
 }
 
 
-def main() -> None:
-    given = sizes("flower", __doc__, rounds=60)
+def main(rounds: int = 60, out: Path = Path("runs/flower")) -> None:
     logging.getLogger("flwr").setLevel(logging.WARNING)
-
-    cell = Path(__file__).with_name("cell.toml")
     found = {}
     for name, strategy in STRATEGIES.items():
-        grid = SimulatedGrid(cell, client_app, run_config={"lr": 0.05})
-        found[name] = grid.serve(server_app(strategy(), given.rounds, TIMEOUT_S))
-    summary({name: [history] for name, history in found.items()}, COLUMNS, "strategy")
-    written({"strategies.png": draw(list(found.values()), labels=list(found))}, given.out)
+        grid = SimulatedGrid(Path(__file__).with_name("cell.toml"), client_app, run_config={"lr": 0.05})
+        found[name] = [grid.serve(server_app(strategy(), rounds, TIMEOUT_S))]
+    summary(found, COLUMNS, "strategy")
+    written({"strategies.png": draw([one for (one,) in found.values()], labels=list(found))}, out)
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

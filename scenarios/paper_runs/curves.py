@@ -1,14 +1,13 @@
 """Curves of methods over several seeds, drawn as papers draw them."""
 
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 from matplotlib.figure import Figure
+from study_scripts import panels
 
 from fedsim.arrays import FloatArray
-from fedsim.history import save
 from fedsim.history.figures.writing import COLOURS
 from fedsim.studies.figures.bands import band
 
@@ -30,8 +29,7 @@ def draw(
     A name without runs keeps its colour, so that figures of one study have the same ones; ``target`` is an ordinate
     that a table tells times of.
     """
-    figure = Figure(figsize=(6.4, 4.2), dpi=120, layout="constrained")
-    axes = figure.add_subplot()
+    figure, (axes,) = panels(xlabel=labels[0], ylabel=labels[1])
     for at, (name, runs) in enumerate(curves.items()):
         if runs:
             of, colour = band([(np.asarray(x), np.asarray(y)) for x, y in runs], LEVEL), _COLOURS[at % len(_COLOURS)]
@@ -40,16 +38,8 @@ def draw(
             axes.fill_between(of.x, of.low, of.high, step="post", color=colour, alpha=0.15, lw=0)
     if target is not None:
         axes.axhline(target, color="grey", lw=1.0, ls=":", label=f"target {100 * target:g} %")
-    axes.set(xlabel=labels[0], ylabel=labels[1])
     axes.set_title(title, fontsize=10)
     axes.set_xlim(left=0.0)
     axes.set_ylim(bottom=0.0)
-    axes.grid(visible=True, alpha=0.3)
     axes.legend(fontsize=8, frameon=False)
     return figure
-
-
-def written(figure: Figure, file: Path) -> None:
-    """Write a figure, and print where it lies."""
-    save(figure, file)
-    print(file, flush=True)

@@ -5,17 +5,16 @@ import math
 from argparse import Namespace
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from matplotlib.figure import Figure
+from study_scripts import written
 
 from fedsim import Scenario, Study
 from fedsim.history import History
+from fedsim.studies.running.engine import Engine
 from fedsim.studies.running.records import INDEX, Records
 from fedsim.studies.sweeping import run_study
-from paper_runs.command import engine
-from paper_runs.curves import written
 from paper_runs.tables import markdown, with_deviation, write
 
 Values = Mapping[str, Any]
@@ -24,7 +23,6 @@ Measured = Mapping[str, Any]
 Found = Mapping[str, Sequence[Measured]]
 """What is measured of each method's runs, seed by seed."""
 SECONDS: Final = "processor s"
-_MEASURED: Final = "numbers.json"
 
 
 class Row(NamedTuple):
@@ -58,8 +56,6 @@ def mean(head: str, digits: int, unit: str = "") -> Column:
 
 def scaled(scenario: Scenario, scale: float) -> Scenario:
     """Return the first part of a run: as many rounds as a share of its own says, at least one."""
-    if not 0.0 < scale <= 1.0:
-        raise ValueError(f"scale: {scale!r} is not allowed; it must be above 0 and at most 1")
     return scenario.replace({"rounds.count": max(1, round(scale * scenario.rounds.count))})
 
 
@@ -68,25 +64,25 @@ def first_at(x: Iterable[float], values: Iterable[float], target: float) -> floa
     return next((float(at) for at, value in zip(x, values, strict=True) if value >= target), math.inf)
 
 
-def made(
-    table: Table, asked: Namespace, *, once: Collection[str] = (), by_seed: bool = False, thin: bool = False
-) -> str:
-    """Run what folders lack of a table, draw its figures, and return its part of the page.
+def made(table: Table, asked: Namespace, *, once: Collection[str] = (), thin: bool = False) -> str:
+    """Run what a folder lacks of a table, draw its figures, and return its part of the page.
 
-    Methods of ``once`` have one seed; with ``by_seed`` each seed is a study. A run that fails, as its data are absent,
-    stops no other.
+    Methods of ``once`` have one seed. What is thin keeps the numbers of each seed's runs and no tables. A run that
+    fails, as its data are absent, stops no other.
     """
     seeds = range(table.base.seed, table.base.seed + asked.seeds)
-    several = {name: of for name, of in table.methods.items() if name not in once}
-    single = {name: of for name, of in table.methods.items() if name in once}
-    batches = [(table.name, several, seeds), (f"{table.name}-once", single, seeds[:1])]
-    if by_seed:
-        batches = [(f"{table.name}-seed-{seed}", several, range(seed, seed + 1)) for seed in seeds]
+    several = [method for method in table.methods if method not in once]
+    parts: list[tuple[Collection[str], Sequence[int]]] = [(once, seeds[:1]), (several, seeds)]
+    if thin:
+        parts = [(methods, [seed]) for methods, some in parts for seed in some]
     found: dict[str, list[Measured]] = {method: [] for method in table.methods}
     missing = set[str]()
-    for name, methods, some in batches:
-        if methods:
-            missing |= _run(table, methods, some, found, asked.out / "runs" / name, asked, thin=thin)
+    for methods, some in parts:
+        digests = {name: table.base.replace(of).digests(some) for name, of in table.methods.items() if name in methods}
+        known, why = _run(table, digests, some, asked, thin=thin)
+        missing |= why
+        for method, own in digests.items():
+            found[method] += [known[digest] for digest in own if digest in known]
     lines = [f"### {table.title}\n"]
     lines += [f"Missing (`fedsim data` tells where data are to be had): {why}\n" for why in sorted(missing)]
     ended = {method: runs for method, runs in found.items() if runs}
@@ -98,40 +94,35 @@ def made(
         columns = [*table.columns, *last]
         rows = [[cell(Row(method, runs, ended)) for _, cell in columns] for method, runs in ended.items()]
         lines += [f"{table.base.rounds.count} rounds{table.about}.\n", markdown([head for head, _ in columns], rows)]
-        for file, draw in table.figures.items():
-            if (figure := draw(ended)) is not None:
-                written(figure, asked.out / file)
+        drawn = {file: draw(ended) for file, draw in table.figures.items()}
+        written({file: figure for file, figure in drawn.items() if figure is not None}, asked.out)
     return "\n".join(lines)
 
 
 def _run(
-    table: Table,
-    methods: Mapping[str, Values],
-    seeds: Sequence[int],
-    found: Mapping[str, list[Measured]],
-    folder: Path,
-    asked: Namespace,
-    *,
-    thin: bool,
-) -> set[str]:
-    """Add what is measured of a study's runs, and return why runs are missing; what is thin keeps no other tables."""
-    study, file = Study.of(table.base, variants=methods, seeds=seeds, name=folder.name), folder / _MEASURED
+    table: Table, digests: Mapping[str, Sequence[str]], seeds: Sequence[int], asked: Namespace, *, thin: bool
+) -> tuple[Mapping[str, Measured], set[str]]:
+    """Return what is measured of a study's runs by their digests, and why runs are missing.
+
+    Methods that describe the same runs share them.
+    """
+    folder = asked.out / "runs" / table.name
+    file = folder / "numbers.json"
     known: dict[str, Measured] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    left = {point.variant: methods[point.variant] for point in study.points if point.digest not in known}
-    why: set[str] = set()
-    if left:
-        some = Study.of(table.base, variants=left, seeds=seeds, name=folder.name)
-        result, records = run_study(some, folder, engine(asked)), Records(folder)
-        why = set(result.failures.values())
-        for point in some.points:
-            done = records.done(point.digest)
-            if done is not None and not done.error:
-                known[point.digest] = {**table.measure(result[point.variant, point.seed]), SECONDS: done.cpu_s}
-        if thin:
-            write(json.dumps(known, indent=1, default=lambda value: value.tolist()), file)
-            for name in (INDEX, "tables.arrows"):
-                (folder / name).unlink(missing_ok=True)
+    lacking = {tuple(own): name for name, own in digests.items() if not known.keys() >= set(own)}
+    if not lacking:
+        return known, set()
+    study = Study.of(
+        table.base, variants={name: table.methods[name] for name in lacking.values()}, seeds=seeds, name=table.name
+    )
+    engine = Engine("processes", asked.workers, asked.store, asked.data_dir, asked.executor)
+    result, records = run_study(study, folder, engine), Records(folder)
     for point in study.points:
-        if point.digest in known:
-            found[point.variant].append(known[point.digest])
-    return why
+        done = records.done(point.digest)
+        if done is not None and not done.error:
+            known[point.digest] = {**table.measure(result[point.variant, point.seed]), SECONDS: done.cpu_s}
+    if thin:
+        write(json.dumps(known, indent=1, default=lambda value: value.tolist()), file)
+        for name in (INDEX, "tables.arrows"):
+            (folder / name).unlink(missing_ok=True)
+    return known, set(result.failures.values())

@@ -54,31 +54,23 @@ def recorded(page: str, command: str) -> Table | None:
     return next(iter(tables_of(page[where.end() :])), None) if where else None
 
 
-def repeated(old: Table, new: Table, seeds: int, label: str = "method") -> str:
+def repeated(old: Table, new: Table, seeds: int) -> str:
     """Return recorded values beside new ones, with how far two means of so many seeds may lie apart (95 %, Student)."""
-    names = [[row.get(label) for row in table] for table in (old, new)]
-    of_label = {row[label]: row for row in old if label in row and names[0].count(row[label]) == 1}
+    names = [[row.get("method") for row in table] for table in (old, new)]
+    of_method = {row["method"]: row for row in old if "method" in row and names[0].count(row["method"]) == 1}
     rows = []
-    for now in (row for row in new if label in row and names[1].count(row[label]) == 1):
+    for now in (row for row in new if "method" in row and names[1].count(row["method"]) == 1):
         for head, cell in now.items():
-            before = of_label.get(now[label], {}).get(head)
-            if head == label or before is None or not (pair := _numbers(before, cell)):
+            before = of_method.get(now["method"], {}).get(head, "")
+            found = [match for match in (_NUMBER.match(before), _NUMBER.match(cell)) if match]
+            if head == "method" or len(found) < 2:
                 continue
-            (one, other), spread = pair
-            may = "one seed tells none"
-            if seeds > 1 and spread is not None:
-                reach = float(stats.t.ppf(0.975, 2 * seeds - 2)) * spread / math.sqrt(seeds)
-                may = f"{reach:.2g}, {'within' if abs(one - other) <= reach else 'OUTSIDE'}"
-            rows.append([now[label], head, before, cell, f"{other - one:+.3g}", may])
-    heads = (label, "column", "recorded", "new", "difference", f"tolerance of {seeds} seeds")
+            (one, first), (other, second) = (
+                [float(part.replace(",", "")) for part in of.groups("nan")] for of in found
+            )
+            reach = float(stats.t.ppf(0.975, 2 * seeds - 2)) * math.hypot(first, second) / math.sqrt(seeds)
+            within = f"{reach:.2g}, {'within' if abs(one - other) <= reach else 'OUTSIDE'}"
+            may = "one seed tells none" if math.isnan(reach) else within
+            rows.append([now["method"], head, before, cell, f"{other - one:+.3g}", may])
+    heads = ("method", "column", "recorded", "new", "difference", f"tolerance of {seeds} seeds")
     return markdown(heads, rows) if rows else "No row and column of the table are those of the page.\n"
-
-
-def _numbers(before: str, now: str) -> tuple[tuple[float, float], float | None] | None:
-    """Return the two numbers of two cells, and the root of the summed squares of their deviations."""
-    found = _NUMBER.match(before), _NUMBER.match(now)
-    if not all(found):
-        return None
-    (one, first), (other, second) = (match.groups() for match in found if match)
-    values = (float(one.replace(",", "")), float(other.replace(",", "")))
-    return values, math.hypot(float(first), float(second)) if first and second else None

@@ -21,6 +21,7 @@ from fedsim.selectors import Cohort, Reports, RoundView, Selector
 from fedsim.streams import Streams
 
 TAU_MIN_S: Final = 0.05
+ROUNDS: Final = Scenario.load(Path(__file__).parents[1] / "paper_runs" / "timing.toml")
 Look = Callable[[Any, RoundView, IntArray], object]
 """What looks at a selection: at the run's own copy of the selector, the view, and the cohort."""
 
@@ -57,21 +58,9 @@ class Crowd(NamedTuple):
         return np.array([self.expected_smallest([client]) for client in range(self.clients)])
 
     def scenario(self, selector: Any, rounds: int = 1, seed: int = 0) -> Scenario:
-        """Return rounds in which all users are there and deliver, with one sample each; the budget cancels out of p."""
-        return Scenario(
-            name="pause-rounds",
-            seed=seed,
-            crowd={"clients": self.clients},
-            learning={"kind": "none", "samples_per_client": 1},
-            network=self.network,
-            devices={"compute": "zero"},
-            privacy={
-                "budget": {"kind": "geometric", "epsilon": 1.0, "eta": 0.04},
-                "mechanism": {"kind": "laplace-l1", "clip": 1.0},
-            },
-            rounds={"count": rounds},
-            selector=selector,
-        )
+        """Return rounds of this crowd about timing only; the budget cancels out of p."""
+        crowd = {"network": self.network, "crowd.clients": self.clients}
+        return ROUNDS.replace({"seed": seed, **crowd, "rounds.count": rounds, "selector": selector})
 
     def play(self, policy: Selector, rounds: int, seed: int, look: Look) -> History:
         """Return a run whose selections are looked at, one by one."""

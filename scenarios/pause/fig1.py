@@ -11,9 +11,8 @@ from pathlib import Path
 
 import numpy as np
 from crowds import Crowd
-from matplotlib.figure import Figure
 from paper_runs.command import in_words, options
-from paper_runs.curves import written
+from study_scripts import panels, written
 
 from fedsim import Testbed
 from fedsim.arrays import FloatArray
@@ -33,14 +32,13 @@ def curve(beta: float) -> tuple[FloatArray, FloatArray]:
 
 def main() -> None:
     asked = options(__doc__, out=Path("runs/pause")).parse_args()
-    figure = Figure(figsize=(5.5, 4.0), dpi=150, layout="constrained")
-    axes = figure.subplots()
+    share = "share of rounds in which the user took part"
+    figure, (axes,) = panels(xlabel=share, ylabel="generalisation reward g")
     for beta in (1.0, 1.5, 2.0, 3.0):
         axes.plot(*curve(beta), label=f"beta {beta:g}")
     axes.axvline(COHORT / CLIENTS, color="grey", linestyle=":", linewidth=1.0, label="m / K, reward 0")
-    axes.set(xlabel="share of rounds in which the user took part", ylabel="generalisation reward g")
     axes.legend()
-    written(figure, asked.out / "fig1.png")
+    written({"fig1.png": figure}, asked.out)
 
 
 if __name__ == "__main__":

@@ -22,9 +22,10 @@ from matplotlib.figure import Figure
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from paper_runs.command import changes, in_words, of_runs, publish
-from paper_runs.curves import Curve, draw
+from paper_runs.command import in_words, of_runs, publish
+from paper_runs.curves import draw
 from paper_runs.runs import Column, Found, Measured, Table, Values, first_at, made, mean, scaled
+from study_scripts import number
 
 from fedsim import Scenario
 from fedsim.history import History
@@ -58,42 +59,45 @@ class Experiment:
         return Scenario.load(HERE / self.file)
 
     @property
-    def methods(self) -> Mapping[str, Values]:
+    def methods(self) -> dict[str, Values]:
         """What each method changes of the scenario."""
-        found = {name: dict(of["set"]) for name, of in _FILE["methods"].items()}
-        for name in ("sa-pause", "sa-pause-30"):
-            found[name]["selector.iterations"] = self.iterations
-        return found
+        annealed = {"selector.iterations": self.iterations}
+        return {
+            name: of["set"] | (annealed if "selector.kappa" in of["set"] else {})
+            for name, of in _FILE["methods"].items()
+        }
 
     def label(self, method: str) -> str:
         return LABELS[method] + (", exact arg max" if method == "pause" and method in self.not_in_paper else "")
 
     @property
+    def target(self) -> float:
+        return self.base.results.target_accuracy
+
+    @property
     def to_target(self) -> str:
         """The head of the column of seconds to the target."""
-        return f"mean of {SMOOTHING} to {100 * self.base.results.target_accuracy:.0f} % s"
+        return f"mean of {SMOOTHING} to {100 * self.target:.0f} % s"
 
     def measure(self, history: History) -> Measured:
         """Return the columns and curves of a run: without learning no accuracy, without privacy no leakage."""
-        duration_s, end_s = (history.column("rounds", name) for name in ("duration_s", "end_s"))
-        found: dict[str, Any] = {"simulated s": float(end_s[-1]), "mean round s": float(duration_s.mean())}
+        found: dict[str, Any] = {"simulated s": number("simulated_s", history)}
+        found["mean round s"] = number("mean_round_s", history)
+        lasted = np.array([at_s for at_s in self.at_s if at_s <= found["simulated s"]])
         if history.evaluations.num_rows:
             curve = found["accuracy"] = history.curve("time", "accuracy", SMOOTHING)
-            found["last 10 rounds %"] = 100.0 * float(curve[1][-1])
-            found[self.to_target] = first_at(*curve, self.base.results.target_accuracy)
-            found |= self._at(curve, "at {} s %", 100.0)
+            found |= {"last 10 rounds %": 100.0 * float(curve[1][-1]), self.to_target: first_at(*curve, self.target)}
+            found |= dict(zip(self.heads("at {:.0f} s %"), 100.0 * at_steps(curve, lasted), strict=False))
         if history.budget is not None:
             found["leakage"] = history.curve(self.leakage_x, "leakage")
-            curve = history.curve("time", "leakage")
-            found["largest leakage"] = float(curve[1][-1])
-            found |= self._at(curve, "leaked at {} s", 1.0)
+            found["largest leakage"] = number("largest_leakage", history)
+            leaked = at_steps(history.curve("time", "leakage"), lasted)
+            found |= dict(zip(self.heads("leaked at {:.0f} s"), leaked, strict=False))
         return found
 
-    def _at(self, curve: Curve, head: str, factor: float) -> dict[str, float]:
-        """Return the values of a curve at the table's instants, as far as it lasted."""
-        lasted = [at_s for at_s in self.at_s if at_s <= curve[0][-1]]
-        values = factor * at_steps(curve, np.array(lasted))
-        return {head.format(f"{at_s:.0f}"): float(value) for at_s, value in zip(lasted, values, strict=True)}
+    def heads(self, head: str) -> list[str]:
+        """Return the heads of the columns at the table's instants."""
+        return [head.format(at_s) for at_s in self.at_s]
 
     def columns(self) -> list[Column]:
         def name(method: str) -> str:
@@ -106,56 +110,49 @@ class Experiment:
             ("method", lambda row: name(row.method)),
             mean("last 10 rounds %", 1),
             ("log %", lambda row: log(row.method, 0, 1)),
-            *(mean(f"at {at_s:.0f} s %", 1) for at_s in self.at_s),
+            *(mean(head, 1) for head in self.heads("at {:.0f} s %")),
             mean(self.to_target, 0),
             mean("simulated s", 0),
             ("log s", lambda row: log(row.method, 1, 0)),
             mean("mean round s", 3),
-            *(mean(f"leaked at {at_s:.0f} s", 1) for at_s in self.at_s),
+            *(mean(head, 1) for head in self.heads("leaked at {:.0f} s")),
             mean("largest leakage", 1),
         ]
 
-    def figure(self, number: int, found: Found) -> Figure | None:
+    def figure(self, which: int, found: Found) -> Figure | None:
         """Return one of the paper's figures; None without anything to draw."""
-        leaks = number == self.leakage
-        what, x = ("leakage", self.leakage_x) if leaks else ("accuracy", "time")
-        curves = {
-            self.label(method): [run[what] for run in found.get(method, ()) if what in run] for method in self.methods
-        }
+        what, x, y = "accuracy", "time", f"test accuracy, mean of {SMOOTHING} rounds"
+        if which == self.leakage:
+            what, x, y = "leakage", self.leakage_x, "largest leakage of a user (epsilon)"
+        curves = {self.label(one): [run[what] for run in found.get(one, ()) if what in run] for one in self.methods}
         if not any(curves.values()):
             return None
-        labels = (
-            "global round" if x == "round" else "latency, simulated (s)",
-            "largest leakage of a user (epsilon)" if leaks else f"test accuracy, mean of {SMOOTHING} rounds",
-        )
-        target = None if leaks else self.base.results.target_accuracy
-        title, dashed = f"PAUSE, Fig. {number}: {self.title}", [self.label(method) for method in self.not_in_paper]
-        return draw(curves, labels, title, target, dashed)
+        labels = "global round" if x == "round" else "latency, simulated (s)", y
+        title, dashed = f"PAUSE, Fig. {which}: {self.title}", [self.label(method) for method in self.not_in_paper]
+        return draw(curves, labels, title, self.target if what == "accuracy" else None, dashed)
 
 
 EXPERIMENTS: Final = tuple(Experiment(name, **of) for name, of in _FILE["figures"].items())
-FIGURES: Final = {number: one for one in EXPERIMENTS for number in (one.accuracy, one.leakage)}
-"""Experiments by the numbers of the paper's figures."""
 
 
 def main() -> None:
-    asked = of_runs(
-        __doc__, "runs/pause", LABELS, figure=dict.fromkeys(sorted(FIGURES), True), once=dict.fromkeys(LABELS, False)
-    ).parse_args()
-    values, parts = changes(asked), []
-    of_all = {path: value for path, value in values.items() if not path.startswith("selector.")}
-    of_methods = {path: value for path, value in values.items() if path != "rounds.count"}
-    for one in (one for one in EXPERIMENTS if {one.accuracy, one.leakage} & set(asked.figure)):
-        table = Table(
-            one.name,
-            f"Fig. {one.accuracy} and {one.leakage}: {one.title}",
-            scaled(one.base.replace(of_all), asked.scale),
-            {name: {**of, **of_methods} for name, of in one.methods.items() if name in asked.methods},
-            one.measure,
-            one.columns(),
-            {f"fig{n}.png": partial(one.figure, n) for n in (one.accuracy, one.leakage) if n in asked.figure},
-        )
-        parts.append(made(table, asked, once=asked.once))
+    figures = {number: True for one in EXPERIMENTS for number in (one.accuracy, one.leakage)}
+    asked = of_runs(__doc__, "runs/pause", LABELS, figure=figures, once=dict.fromkeys(LABELS, False)).parse_args()
+    of_all = {path: value for path, value in asked.set if not path.startswith("selector.")}
+    of_methods = {path: value for path, value in asked.set if path != "rounds.count"}
+    parts = []
+    for one in EXPERIMENTS:
+        if numbers := [number for number in (one.accuracy, one.leakage) if number in asked.figure]:
+            table = Table(
+                one.name,
+                f"Fig. {one.accuracy} and {one.leakage}: {one.title}",
+                scaled(one.base.replace(of_all), asked.scale),
+                {name: {**of, **of_methods} for name, of in one.methods.items() if name in asked.methods},
+                one.measure,
+                one.columns(),
+                {f"fig{number}.png": partial(one.figure, number) for number in numbers},
+            )
+            parts.append(made(table, asked, once=asked.once))
     publish("scenarios/pause/figures.py", parts, asked)
 
 

@@ -1,13 +1,10 @@
 """MNIST's network as PAUSE's section V-A has it: three convolutions, then three dense layers of at most 32 neurons."""
 
-from typing import TYPE_CHECKING
+from torch import nn
 
 from fedsim import Component
 from fedsim.learning.data.shapes import Shape
 from fedsim.learning.models.settings import of_images
-
-if TYPE_CHECKING:
-    from torch import nn
 
 CHANNELS = (8, 16, 32)
 """The paper does not say how many; they double as those of its CIFAR-10 network."""
@@ -17,11 +14,9 @@ DENSE = (32, 16)
 class PaperMnist(Component):
     """Three convolutions 3 x 3, each with ReLU, pooling and batch normalisation as for CIFAR-10; dense 32-16-10."""
 
-    def build(self, shape: Shape, classes: int) -> "nn.Module":
+    def build(self, shape: Shape, classes: int) -> nn.Module:
         """Return a fresh module, or raise `ScenarioError` if samples are no images of at least 22 x 22."""
         inputs, height, width = of_images(shape, "PaperMnist", 22)
-        from torch import nn
-
         layers: list[nn.Module] = []
         for outputs in CHANNELS:
             layers += [nn.Conv2d(inputs, outputs, 3), nn.ReLU(), nn.MaxPool2d(2), nn.BatchNorm2d(outputs)]

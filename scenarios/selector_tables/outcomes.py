@@ -27,8 +27,8 @@ def outcome_of(history: History, clients: int, seconds: float) -> dict[str, floa
     found = {
         "to_target_s": reached_s,
         "restricted_s": min(reached_s, seconds),
-        "to_target_rounds": (rounds("end_s") <= reached_s).sum() if math.isfinite(reached_s) else math.inf,
         "final_accuracy": accuracy[-1],
+        "to_target_rounds": (rounds("end_s") <= reached_s).sum() if math.isfinite(reached_s) else math.inf,
         "round_s": rounds("duration_s").mean(),
         "asked_s": _asked_s(history),
         "compute_s": finite_mean(participations("compute_s")[arrived]),

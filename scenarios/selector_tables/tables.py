@@ -2,9 +2,11 @@
 
 import csv
 import math
+import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
@@ -15,10 +17,7 @@ from fedsim.studies.comparing.pairs import t_interval
 from selector_tables.methods import EVIDENCE, FACTS, HERE, TABLES, crowd, methods
 from selector_tables.outcomes import finite_mean
 
-MEANS: Final = (
-    *("final_accuracy", "to_target_rounds", "round_s", "asked_s", "compute_s", "uplink_s", "used", "empty", "wasted"),
-    *("clients", "jain", "leakage", "noise_to_signal"),
-)
+LEVEL: Final = 0.95
 PERCENT: Final = ("final_accuracy", "empty", "wasted", "clients")
 """Shares, from 0 to 1 in a row and in per cent in a sentence."""
 MARKS: Final = ("<!-- tables -->", "<!-- end of tables -->")
@@ -36,21 +35,18 @@ def rows_of(table: str, outcomes: Mapping[str, Sequence[Mapping[str, float]]]) -
     rows = []
     for name, found in outcomes.items():
         beside = methods()[name].beside
-        mine, its = ({key: np.array([one[key] for one in of]) for key in of[0]} for of in (found, outcomes[beside]))
+        own, its = ({key: np.array([one[key] for one in of]) for key in of[0]} for of in (found, outcomes[beside]))
+        reached_s, own_s = own.pop("to_target_s"), own.pop("restricted_s")
+        later_s = own_s - its["restricted_s"]
         row: Row = {"table": table, "method": name, "beside": beside, "verdict": "", "seeds": len(found)}
-        row["reached"] = int(np.isfinite(mine["to_target_s"]).sum())
-        row["to_target_s"], row["to_target_half"] = _with_half(mine["restricted_s"])
-        row["later_s"], row["later_half"] = _with_half(mine["restricted_s"] - its["restricted_s"])
-        row["better"], row["better_half"] = _with_half(mine["final_accuracy"] - its["final_accuracy"])
+        row["reached"] = int(np.isfinite(reached_s).sum())
+        for key, seconds in (("to_target", own_s), ("later", later_s)):
+            row |= {f"{key}_s": float(seconds.mean()), f"{key}_half": t_interval(seconds, LEVEL).half}
         if name != beside:
             apart = abs(row["later_s"]) > row["later_half"]
             row["verdict"] = "level" if not apart else "loses" if row["later_s"] > 0 else "wins"
-        rows.append(row | {key: finite_mean(mine[key]) for key in MEANS})
+        rows.append(row | {key: finite_mean(values) for key, values in own.items()})
     return sorted(rows, key=lambda row: float(row["to_target_s"]))
-
-
-def _with_half(values: np.ndarray) -> tuple[float, float]:
-    return float(values.mean()), t_interval(values, 0.95).half
 
 
 def cells(row: Row) -> list[str]:
@@ -68,30 +64,33 @@ def _plus_minus(mean: float, half: float, sign: str = "") -> str:
     return f"{mean:{sign}.1f}" if math.isnan(half) else f"{mean:{sign}.1f} +- {half:.1f}"
 
 
-def reasons() -> dict[str, dict[str, str]]:
-    """Return the sentences of each table by row, with places for numbers."""
+@cache
+def reasons() -> dict[tuple[str, str], str]:
+    """Return the sentences by table and method, with places for numbers."""
     sentences = tomllib.loads((HERE / "reasons.toml").read_text(encoding="utf-8"))["sentence"]
-    return {
-        table: {
-            name: one["text"].replace("KIND", methods()[name].kind) for one in sentences for name in one.get(table, ())
-        }
-        for table in TABLES
-    }
+    found = [(table, name, one["text"]) for one in sentences for table in TABLES for name in one.get(table, ())]
+    return {(table, name): text.replace("KIND", methods()[name].kind) for table, name, text in found}
 
 
 def said(rows: Sequence[Row]) -> dict[tuple[str, str], str]:
     """Return the sentences of the rows that there are, by table and method; numbers of other rows are NaN."""
-    none = SimpleNamespace(**dict.fromkeys((*MEANS, "later_s"), math.nan))
+    none = SimpleNamespace(**dict.fromkeys(rows[0], math.nan))
     facts: dict[str, dict[str, SimpleNamespace]] = {table: defaultdict(lambda: none) for table in TABLES}
     for row in rows:
         facts[row["table"]][row["method"]] = SimpleNamespace(**row | {name: 100 * row[name] for name in PERCENT})
-    known, found = reasons(), {}
+    found = {}
     for row in rows:
-        table, name, of = row["table"], row["method"], facts[row["table"]]
-        if name in known[table]:
-            told = {"own": of[name], "its": of[row["beside"]], "of": of, "open": facts["open"]}
-            found[table, name] = known[table][name].format(**told)
+        of, key = facts[row["table"]], (row["table"], row["method"])
+        if key in reasons():
+            own, its = of[row["method"]], of[row["beside"]]
+            found[key] = reasons()[key].format(own=own, its=its, of=of, open=facts["open"])
     return found
+
+
+def unexplained(rows: Sequence[Row]) -> list[str]:
+    """Return the rows that lose without a sentence that says why, but for those that are evidence for others."""
+    lost = [(row["table"], row["method"]) for row in rows if row["verdict"] == "loses"]
+    return [": ".join(key) for key in lost if not key[1].endswith(EVIDENCE) and key not in reasons()]
 
 
 def markdown(rows: Sequence[Row]) -> str:
@@ -117,11 +116,11 @@ def markdown(rows: Sequence[Row]) -> str:
 
 def put_into(page: Path, text: str) -> None:
     """Put text in place of what a page has between its two marks."""
-    before, begin, rest = page.read_text(encoding="utf-8").partition(MARKS[0])
-    _, end, after = rest.partition(MARKS[1])
-    if not begin or not end:
-        raise ValueError(f"{page}: it lacks the marks {MARKS[0]} and {MARKS[1]}")
-    page.write_text(f"{before}{begin}\n\n{text}\n{end}{after}", encoding="utf-8")
+    begin, end = MARKS
+    put, found = re.subn(f"{begin}.*{end}", lambda _: f"{begin}\n\n{text}\n{end}", page.read_text("utf-8"), flags=re.S)
+    if not found:
+        raise ValueError(f"{page}: it lacks the marks {begin} and {end}")
+    page.write_text(put, encoding="utf-8")
 
 
 def write_csv(rows: Sequence[Row], file: Path) -> None:
@@ -130,9 +129,3 @@ def write_csv(rows: Sequence[Row], file: Path) -> None:
         writer.writeheader()
         for row in rows:
             writer.writerow({key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()})
-
-
-def unexplained(rows: Sequence[Row]) -> list[str]:
-    """Return the rows that lose without a sentence that says why, but for those that are evidence for others."""
-    known, lost = reasons(), [row for row in rows if row["verdict"] == "loses" and not row["method"].endswith(EVIDENCE)]
-    return [f"{row['table']}: {row['method']}" for row in lost if row["method"] not in known[row["table"]]]

@@ -1,4 +1,4 @@
-"""Federated averaging on handwritten digits, as a plain loop of PyTorch."""
+"""Federated averaging on handwritten digits: a plain loop of PyTorch, and six lines that put it into a cell."""
 
 from copy import deepcopy
 
@@ -7,7 +7,7 @@ import torch
 from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
-from fedsim import Testbed
+from fedsim import Testbed  # fedsim
 
 CLIENTS, COHORT, ROUNDS, EPOCHS, BATCH, RATE = 40, 8, 30, 2, 16, 0.1
 
@@ -41,19 +41,19 @@ def main() -> list[float]:
     shares = [torch.tensor(part) for part in np.array_split(rng.permutation(len(y)), CLIENTS)]
     torch.manual_seed(0)
     model, accuracies = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10)), list[float]()
-    testbed = Testbed("scenarios/testbed/cell.toml", "runs/timed-loop", replace=True)
+    testbed = Testbed("scenarios/testbed/cell.toml", "runs/timed-loop", replace=True)  # fedsim
     for number in range(1, ROUNDS + 1):
         cohort = rng.choice(CLIENTS, COHORT, replace=False).tolist()
-        testbed.round(cohort, samples=[EPOCHS * len(shares[client]) for client in cohort])
+        testbed.round(cohort, samples=[EPOCHS * len(shares[client]) for client in cohort])  # fedsim
         trained = [train(model, x[shares[client]], y[shares[client]], CLIENTS * number + client) for client in cohort]
         mean = {name: torch.stack([one[name] for one in trained]).mean(0) for name in trained[0]}
         model.load_state_dict(mean)
         accuracy = float((model(test_x).argmax(1) == test_y).float().mean())
         accuracies.append(accuracy)
-        testbed.report(accuracy=accuracy)
-        print(f"{testbed.now_s:5.1f} s", end=" ")
+        testbed.report(accuracy=accuracy)  # fedsim
+        print(f"{testbed.now_s:5.1f} s", end=" ")  # fedsim
         print(f"round {number:2}: {accuracy:.1%} of the test images are classified correctly")
-    testbed.finish()
+    testbed.finish()  # fedsim
     return accuracies
 
 

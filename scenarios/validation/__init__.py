@@ -3,21 +3,18 @@
 import math
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 PUBLISHED: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name("published.toml").read_text("utf-8"))
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A simulated value and its theory; without a standard error nothing is drawn, and they may differ by rounding."""
 
     law: str
@@ -39,11 +36,6 @@ def mean_of(law: str, sample: FloatArray, theory: float) -> Row:
     return Row(law, sample.mean(), theory, sample.std(ddof=1) / math.sqrt(sample.size))
 
 
-def batch_mean_of(law: str, sample: FloatArray, theory: float) -> Row:
-    """Return the row of the mean of a stationary series, its error from the means of 40 batches."""
-    return mean_of(law, sample.reshape(40, -1).mean(axis=1), theory)
-
-
 def spread_of(law: str, sample: FloatArray, theory: float) -> Row:
     """Return the row of a standard deviation, its error from the sample's fourth moment."""
     square = (sample - sample.mean()) ** 2
@@ -51,7 +43,7 @@ def spread_of(law: str, sample: FloatArray, theory: float) -> Row:
     return Row(law, deviation, theory, float(square.std()) / (2 * deviation * math.sqrt(sample.size)))
 
 
-def share_of(law: str, hits: BoolArray, theory: float) -> Row:
+def share_of(law: str, hits: NDArray[np.bool_], theory: float) -> Row:
     """Return the row of a share of independent draws, its error that of a binomial with the share in theory."""
     return Row(law, hits.mean(), theory, math.sqrt(theory * (1 - theory) / hits.size))
 

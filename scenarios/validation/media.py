@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,21 +16,11 @@ from fedsim.network.medium.multicast import LeastRate
 from fedsim.network.medium.spectrum import SharedSpectrum
 from fedsim.network.radio.channel import Channel
 from fedsim.streams import Streams
-from validation import FloatArray, Row, batch_mean_of, mean_of, spread_of
+from validation import FloatArray, Row, mean_of, spread_of
 from validation.radio import capacity
 
 LOAD = 0.6
 STRETCHES = 40
-
-
-@dataclass(frozen=True)
-class Served:
-    """What became of transfers over one medium."""
-
-    took_s: FloatArray
-    waited_s: FloatArray
-    present: FloatArray
-    present_s: float
 
 
 def queues(effort: float) -> Iterator[Row]:
@@ -40,49 +29,52 @@ def queues(effort: float) -> Iterator[Row]:
     Processor sharing: 1 / (1 - load) for any law of work. First come, first served: Pollaczek and Khinchine. Little:
     the number present is the rate of coming times the time that each takes, on average, whatever the rule.
     """
-    rng, number = np.random.default_rng(7), 40 * round(800 * effort)
+    rng, number = np.random.default_rng(7), STRETCHES * round(800 * effort)
     exponential, constant = rng.exponential(1.0, number), np.ones(number)
     uneven = rng.exponential(np.where(rng.random(number) < 0.9, 0.5, 5.5))
     squares = 0.9 * 2 * 0.5**2 + 0.1 * 2 * 5.5**2
     laws = (("M/M/1", exponential, 2.0), ("M/D/1", constant, 1.0), ("M/G/1 hyperexponential", uneven, squares))
     for name, work, square in laws:
-        shared, queued = serve(EqualSharing(), work, 1), serve(FirstCome(), work, 2)
+        shared_s, *_ = serve(EqualSharing(), work, 1)
+        took_s, waited_s, present, present_s = serve(FirstCome(), work, 2)
         waits = LOAD * square / (2 * (1 - LOAD))
-        yield batch_mean_of(f"{name} processor sharing, mean sojourn", shared.took_s, 1 / (1 - LOAD))
-        yield batch_mean_of(f"{name} first come (TDMA), mean sojourn", queued.took_s, 1 + waits)
-        yield batch_mean_of(f"{name} first come, mean wait (Pollaczek-Khinchine)", queued.waited_s, waits)
-        yield mean_of(f"Little, {name} first come: mean number present", queued.present, LOAD * (1 + waits))
-        yield Row(f"Little, {name} first come: time present, summed", queued.present_s, queued.took_s.sum())
+        yield mean_of(f"{name} processor sharing, mean sojourn", batches(shared_s), 1 / (1 - LOAD))
+        yield mean_of(f"{name} first come (TDMA), mean sojourn", batches(took_s), 1 + waits)
+        yield mean_of(f"{name} first come, mean wait (Pollaczek-Khinchine)", batches(waited_s), waits)
+        yield mean_of(f"Little, {name} first come: mean number present", present, LOAD * (1 + waits))
+        yield Row(f"Little, {name} first come: time present, summed", present_s, took_s.sum())
 
 
-def serve(discipline: Discipline, work: FloatArray, seed: int) -> Served:
-    """Let transfers come at random over a medium of 1 Hz until all have ended."""
+def batches(series: FloatArray) -> FloatArray:
+    """Return the means of batches of a stationary series, which are nearly independent."""
+    return np.asarray(series.reshape(STRETCHES, -1).mean(axis=1))
+
+
+def serve(discipline: Discipline, work: FloatArray, seed: int) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """Let transfers come at random over a medium of 1 Hz until all have ended.
+
+    Return how long each took and waited, how many were present on average in each stretch of the comings, and the time
+    that all were present.
+    """
     env = Environment()
     medium = SharedSpectrum(env, 1.0, discipline)
-    gaps = np.random.default_rng(seed).exponential(1 / LOAD, work.size)
-    took, waited = np.zeros(work.size), np.zeros(work.size)
-    present_s = [0.0]
+    gaps_s = np.random.default_rng(seed).exponential(1 / LOAD, work.size)
+    took_s, waited_s = np.zeros(work.size), np.zeros(work.size)
 
-    def transfer(i: int, bits: float) -> Generator[Event, Any, None]:
-        came_s, flow = env.now, medium.send(bits, 1.0)
+    def transfer(i: int, after_s: float, bits: float) -> Generator[Event, Any, None]:
+        yield env.timeout(after_s)
+        flow = medium.send(bits, 1.0)
         yield flow.done
-        took[i], waited[i] = env.now - came_s, flow.queued_s()
+        took_s[i], waited_s[i] = env.now - after_s, flow.queued_s()
 
-    def arrivals() -> Generator[Event, Any, None]:
-        for i, (gap, bits) in enumerate(zip(gaps.tolist(), work.tolist(), strict=True)):
-            yield env.timeout(gap)
-            env.process(transfer(i, bits))
-
-    def watch() -> Generator[Event, Any, None]:
-        for _ in range(STRETCHES):
-            yield env.timeout(float(gaps.sum()) / STRETCHES)
-            present_s.append(medium.book().presence_s)
-
-    env.process(arrivals())
-    env.process(watch())
+    for i, (after_s, bits) in enumerate(zip(np.cumsum(gaps_s).tolist(), work.tolist(), strict=True)):
+        env.process(transfer(i, after_s, bits))
+    stretch_s, present_s = float(gaps_s.sum()) / STRETCHES, [0.0]
+    for stretch in range(1, STRETCHES + 1):
+        env.run(until=stretch * stretch_s)
+        present_s.append(medium.book().presence_s)
     env.run()
-    present = np.diff(present_s) * STRETCHES / gaps.sum()
-    return Served(took, waited, present, medium.book().presence_s)
+    return took_s, waited_s, np.diff(present_s) / stretch_s, medium.book().presence_s
 
 
 def shares(effort: float) -> Iterator[Row]:

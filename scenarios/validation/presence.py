@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from fedsim.streams import Streams
 from validation import PUBLISHED, FloatArray, Row, share_of
 
 HOUR_S, DAY_S = 3600.0, 86400.0
+BETWEEN_SESSIONS: Final = 5
 _FLASH: Final = PUBLISHED["flash"]
 _LISTED: Final = {name: dict(of) for name, of in _FLASH["facts"].items() if isinstance(of, list)}
 FACTS: Final[dict[str, float]] = {
@@ -26,16 +26,11 @@ FACTS: Final[dict[str, float]] = {
 """Published statistics of the sample, by name."""
 CORRELATIONS: Final = tuple(name for name in FACTS if name.startswith("log "))
 SESSION_S: Final = _LISTED["session in s, {:.0%} quantile"]
-STILL: Final = "online, still in the session after {} s"
-AGAIN: Final = "online, online {} s later"
 BY_HOUR: Final = _LISTED["share online at {} h"]
-INSTANTS_PER_DAY: Final = 12
-BETWEEN_SESSIONS: Final = 5
 
 
-@dataclass(frozen=True)
-class Seen:
-    """Sessions of users, each seen through one window; times from the window's start."""
+class Seen(NamedTuple):
+    """Sessions of users in their order, each user seen through one window; times from the window's start."""
 
     owner: NDArray[np.int64]
     start_s: FloatArray
@@ -79,7 +74,7 @@ def statistics(seen: Seen) -> dict[str, float]:
         **quantiles("sessions per day", per_day),
         "sessions per day and share online, correlation": float(np.corrcoef(share, per_day)[0, 1]),
         **{name: correlation(seen, *pair) for name, pair in zip(CORRELATIONS, pairs, strict=True)},
-        **later(seen),
+        **later(seen, length_s),
         **{f"share online at {hour} h": value for hour, value in enumerate(hours.tolist())},
         "share online, largest hour over smallest": float(hours.max() / hours.min()),
     }
@@ -101,36 +96,24 @@ def correlation(seen: Seen, one: FloatArray, other: FloatArray, apart: int) -> f
 
 def covered_s(start_s: FloatArray, end_s: FloatArray) -> FloatArray:
     """Return how much time intervals cover in each hour of the day, all days together."""
-    days = math.ceil(end_s.max() / DAY_S)
-    edges = np.arange(24 * days + 1) * HOUR_S
-    # Time covered until an instant t: sum of (t - start) over the intervals begun, less (t - end) over those ended.
-    total = np.zeros(edges.size)
-    for times, sign in ((np.sort(start_s), 1.0), (np.sort(end_s), -1.0)):
-        before = np.searchsorted(times, edges)
-        total += sign * (before * edges - np.concatenate([[0.0], np.cumsum(times)])[before])
-    return np.asarray(np.diff(total).reshape(days, 24).sum(axis=0))
+    hours_s = np.arange(24 * math.ceil(end_s.max() / DAY_S)) * HOUR_S
+    covered = [(np.clip(end_s, at, at + HOUR_S) - np.clip(start_s, at, at + HOUR_S)).sum() for at in hours_s]
+    return np.asarray(np.reshape(covered, (-1, 24)).sum(axis=0))
 
 
-def later(seen: Seen) -> dict[str, float]:
-    """Return how often users online at a random instant are in the same session later, and how often online."""
-    rng, apart_s = np.random.default_rng(0), 2 * seen.span_s.max()
-    user = np.repeat(np.arange(seen.span_s.size), np.round(seen.span_s / DAY_S * INSTANTS_PER_DAY).astype(int))
-    time_s = rng.random(user.size) * seen.span_s[user]
-
-    def ends_s(user: NDArray[np.int64], time_s: FloatArray) -> FloatArray:
-        """Return when the sessions end in which users are at instants; minus infinity for those that are in none."""
-        last = np.searchsorted(seen.owner * apart_s + seen.start_s, user * apart_s + time_s, side="right") - 1
-        within = (last >= 0) & (seen.owner[last] == user) & (time_s < seen.end_s[last])
-        return np.where(within, seen.end_s[last], -np.inf)
-
-    end_s = ends_s(user, time_s)
-    online = np.isfinite(end_s)
-    user, time_s, end_s = user[online], time_s[online], end_s[online]
-    found = {STILL.format(after_s): float((end_s > time_s + after_s).mean()) for after_s in _LISTED[STILL]}
-    for after_s in _LISTED[AGAIN]:
-        covered = time_s + after_s < seen.span_s[user]
-        again = np.isfinite(ends_s(user[covered], time_s[covered] + after_s))
-        found[AGAIN.format(after_s)] = float(again.mean())
+def later(seen: Seen, length_s: FloatArray) -> dict[str, float]:
+    """Return in which share of the time online users are in the same session later, and in which they are online."""
+    still, again = "online, still in the session after {} s", "online, online {} s later"
+    found = {still.format(s): float(np.maximum(length_s - s, 0).sum() / length_s.sum()) for s in _LISTED[still]}
+    # Users lie one after the other, so far apart that none is met in the time of another.
+    from_s = 2 * seen.span_s.max() * seen.owner
+    start_s, end_s, window_s = from_s + seen.start_s, from_s + seen.end_s, from_s + seen.span_s[seen.owner]
+    knots_s, total_s = np.stack([start_s, end_s], 1).ravel(), np.cumsum(length_s)
+    online_s = np.stack([total_s - length_s, total_s], 1).ravel()
+    for s in _LISTED[again]:
+        both_s = np.interp(end_s + s, knots_s, online_s) - np.interp(start_s + s, knots_s, online_s)
+        seen_s = np.minimum(end_s, window_s - s) - np.minimum(start_s, window_s - s)
+        found[again.format(s)] = float(both_s.sum() / seen_s.sum())
     return found
 
 

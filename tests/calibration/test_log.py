@@ -176,6 +176,27 @@ def test_a_log_that_was_written_twice_counts_once(columns, tmp_path):
     assert other.notes == ("12 rows stand there twice and count once; the first of them is row 13", *one.notes)
 
 
+def test_a_log_that_was_written_three_times_counts_once(tmp_path):
+    again = {"client": [*range(ROWS)] * 3, "uplink_s": [*range(ROWS)] * 3}
+    assert read_log(written(tmp_path / "log.csv", **again)).client.size == ROWS
+
+
+def test_a_participation_with_two_rows_that_differ_is_refused(tmp_path):
+    again = {name: [*values, values[3]] for name, values in whole().items()}
+    again["uplink_s"][-1], again["end_s"][-1] = 2.0, again["end_s"][-1] + 1
+    words = r"row 13 names the participation of row 4 again \(client, round, start_s\), with other values"
+    with pytest.raises(DataError, match=words):
+        read_log(written(tmp_path / "log.csv", **again))
+
+
+def test_phases_to_which_a_lost_client_did_not_come_may_be_empty(tmp_path):
+    columns = whole(start_s=None, end_s=None, uplink_s=[1.0] * (ROWS - 1) + [""])
+    log = read_log(written(tmp_path / "log.csv", **columns))
+    assert (log.spent_s[:, -1].tolist(), log.cut_in[-1]) == ([0.5, 1.5, 0.0], COMPUTE)
+    with pytest.raises(DataError, match="uplink_s, row 12: nothing is not allowed; allowed: numbers of at least 0 wh"):
+        read_log(written(tmp_path / "log.csv", **{**columns, "outcome": ["delivered"] * ROWS}))
+
+
 def test_columns_in_milliseconds_are_converted_by_their_names(tmp_path):
     columns = whole(uplink_s=None, compute_s=None)
     columns |= {"uplink_ms": 1000 * whole()["uplink_s"], "compute_us": 1e6 * whole()["compute_s"]}

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from fedsim.cli import app
 from fedsim.cli.kinds import catalogues
 from fedsim.cli.options_of_kind import rows_of
+from fedsim.cli.printing import print_table
 from fedsim.network.traces.network import RateTraces
 from tests.support.families import by_default
 from tests.support.interrupts import heard
@@ -41,6 +42,16 @@ def fedsim(*arguments, cwd):
 def folder(tmp_path):
     (tmp_path / "tiny.toml").write_text(SCENARIO)
     return tmp_path
+
+
+def test_a_narrow_terminal_parts_no_word_and_no_number(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "40")
+    header = ("variant", "mean_round_s", "delivered_share", "times")
+    print_table("means", [("deadline_s=0.6, uniform", "0.491", "-0.006 +- 0.086", "0.992")], header)
+    said = capsys.readouterr().out
+    assert {*header, "0.491", "-0.006", "0.992", "deadline_s=0.6,", "uniform"} <= set(said.split())
+    assert max(map(len, said.splitlines())) <= 40
+    assert said.split().count("variant") == 3, "the columns go on below, beside the first"
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ class Tables:
             "selected": selected,
             "delivered": delivered,
             "late": [a - b for a, b in zip(selected, delivered, strict=True)],
-            "dropped": [0] * len(selected),
+            **dict.fromkeys(("dropped", "stale_used"), [0] * len(selected)),
             "largest_leakage": leakage,
             "loss": loss,
             "start_s": np.arange(len(selected)) * 2.0,

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
 
 from fedsim.cli.kinds import catalogues
-from fedsim.errors import DataError, ScenarioError
-from fedsim.inputs.bounds import LATEST_S, MOST_PAIRS, check_column, check_pairs, out_of_bounds
+from fedsim.errors import ScenarioError
+from fedsim.inputs.bounds import LATEST_S, MOST_PAIRS, check_pairs, out_of_bounds
 from fedsim.network.radio.fading import Rayleigh
 from fedsim.registry import Component, Settings
 from fedsim.scenario import Scenario
@@ -126,10 +126,7 @@ def test_parts_of_the_users_own_are_bound_by_the_units_of_their_types_alone():
         Own(number=2**63)
 
 
-def test_columns_and_pairs():
-    check_column(np.array([0.0, LONGEST_S]), "start_s", SECONDS, "f", DataError)
-    with pytest.raises(DataError, match=r"f: start_s: 1e\+17 is not allowed"):
-        check_column(np.array([0.0, 1e17]), "start_s", SECONDS, "f", DataError)
+def test_pairs():
     check_pairs(MOST_PAIRS, 1, ScenarioError)
     with pytest.raises(ScenarioError, match="100000000 clients and 7 sites"):
         check_pairs(10**8, 7, ScenarioError)

@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+from functools import partial
 
 import pytest
 import torch
@@ -39,6 +40,34 @@ MODES = {
 }
 
 
+class Layers(nn.Module):
+    """Convolutions and attention, for which torch has several kernels, of numbers near 0."""
+
+    def __init__(self):
+        super().__init__()
+        self.convolution, self.scores = nn.Conv2d(1, 8, 3, stride=2), nn.Linear(8, 10)
+        self.attention = nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True)
+
+    def forward(self, x):
+        found = self.convolution(x * 1e-20 * 1e-20 * 1e20 * 1e20).flatten(2).transpose(1, 2)
+        return self.scores(self.attention(found).mean(1))
+
+
+def attribute(owner, name, other):
+    return of_process(partial(setattr, owner, name), lambda: getattr(owner, name), other)
+
+
+KERNELS = {
+    "attention": lambda: of_process(torch.backends.cuda.enable_flash_sdp, torch.backends.cuda.flash_sdp_enabled, False),
+    "encoder": lambda: of_process(
+        torch.backends.mha.set_fastpath_enabled, torch.backends.mha.get_fastpath_enabled, False
+    ),
+    "convolution": lambda: attribute(torch.backends.mkldnn, "enabled", False),
+    "precision": lambda: attribute(torch.backends.mkldnn.matmul, "fp32_precision", "bf16"),
+    "denormals": lambda: of_process(torch.set_flush_denormal, lambda: not float(torch.tensor([1e-40]).mul(1.0)), True),
+}
+
+
 def losses(store=False, **learning):
     tables = {"name": "t", "crowd": {"clients": 4}, "network": "pause-two-speed", "rounds": {"count": 2}}
     scenario = Scenario(**tables, selector="all", learning={**DIGITS, **learning})
@@ -51,6 +80,17 @@ def test_no_number_depends_on_a_mode(mode):
     with MODES[mode]():
         assert losses(store) == plain
     assert losses(store) == plain
+
+
+@pytest.mark.parametrize("mode", KERNELS)
+def test_no_number_depends_on_a_choice_of_kernels(mode):
+    if mode == "precision" and not hasattr(torch.backends.mkldnn, "matmul"):
+        pytest.skip("torch below 2.9 has one precision for all products")
+    torch.manual_seed(0)
+    module = Layers()
+    plain = losses(model=module)
+    with KERNELS[mode]():
+        assert losses(model=module) == plain
 
 
 def test_a_factory_of_the_users_makes_its_module_without_them():

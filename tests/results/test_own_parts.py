@@ -102,3 +102,11 @@ def test_a_file_of_a_selector_has_changed():
     Path("c.csv").write_text("2\n3\n")
     with pytest.raises(RunError, match=r"c\.csv has changed"):
         run(scenario(selector={"kind": "parts_of_a_run:Listed"}), out="out", store=False)
+
+
+def test_a_finished_run_names_own_parts_that_are_known_by_their_code_alone():
+    Path("c.csv").write_text("1\n2\n")
+    said = []
+    for _ in range(2):
+        run(scenario(selector="parts_of_a_run:Listed"), out="out", store=False, tell=said.append)
+    assert "selector: known by code and files, not by variables" in said[-1]

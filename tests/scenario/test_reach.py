@@ -1,8 +1,10 @@
 """Deadlines that no client meets on average."""
 
+from typing import ClassVar
+
 import pytest
 
-from fedsim import simulate
+from fedsim import Component, Testbed, simulate
 from fedsim.errors import ScenarioError
 from fedsim.rounds.server import asynchronous
 from fedsim.simulation import Simulation
@@ -38,6 +40,27 @@ def test_the_way_out_lets_nine_of_ten_in(caplog):
     assert better.notes == []
 
 
+@pytest.mark.parametrize(
+    ("policy", "what", "field"),
+    [
+        ({"kind": "quorum", "share": 0.5, "max_wait_s": 1.0}, "wait", "max_wait_s"),
+        ({"kind": "k-fastest", "k": 1, "max_wait_s": 1.0}, "wait", "max_wait_s"),
+        ({"kind": "adaptive-deadline", "initial_s": 0.1, "longest_s": 1.0}, "deadline", "longest_s"),
+        ({"kind": "moving-average", "initial_s": 1.0}, "deadline", "initial_s"),
+    ],
+)
+@pytest.mark.parametrize("edges", [None, {"grouping": {"kind": "order", "count": 2}, "backhaul": "none"}])
+def test_every_limit_of_a_wait_is_looked_at(policy, what, field, edges):
+    known = Simulation(WORK.replace({"rounds.policy": policy, "rounds.edges": edges})).foreseen[0]
+    assert known.startswith(f"rounds.policy: no client delivers within the {what} on average: work 5.4 to 9.8 s")
+    assert known.endswith(f"{what} 1 s; rounds.policy.{field} = 13 would do for 90% of them")
+
+
+def test_late_updates_that_are_used_are_no_reason_for_a_note():
+    history = simulate(WORK.replace({"rounds.late": "stale", "rounds.policy.deadline_s": 9.0, "rounds.count": 6}))
+    assert not [note for note in history.notes if "was delivered" in note]
+
+
 ASYNCHRONOUS = {"kind": "fedbuff", "concurrency": 2, "buffer": 1, "give_up_s": 7.0}
 
 
@@ -63,6 +86,54 @@ def test_a_server_that_gives_every_client_up_says_so_as_soon_as_that_is_sure(cha
     scenario = WORK.replace({"rounds.policy": ASYNCHRONOUS, **changes})
     with pytest.raises(ScenarioError, match=rf"give_up_s: .* {given_up} clients in a row were given up"):
         simulate(scenario)
+
+
+class Fixed(Component):
+    """A compute time of the user's own, with numbers for some draws only."""
+
+    requires: ClassVar[frozenset[str]] = frozenset({"samples"})
+    draws: int
+
+    def build(self, run):
+        return self
+
+    def duration_s(self, client, draw, samples):
+        assert draw <= self.draws
+        return samples / 10.0
+
+    def expected_s(self, samples):
+        return samples / 10.0
+
+
+EDGES = {"grouping": {"kind": "order", "count": 2}, "backhaul": "none"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "given_up"),
+    [
+        ({"devices.compute": Fixed(draws=10**9)}, 1),
+        ({"devices.compute": Fixed(draws=99)}, 150),
+        ({"rounds.edges": EDGES}, 1),
+        ({"rounds.edges": EDGES, "rounds.policy.give_up_s": 8.1}, 1),
+    ],
+)
+def test_own_parts_and_edge_servers_are_foreseen_too(changes, given_up, monkeypatch):
+    """Of the clients 0 to 2 of an edge server the fastest takes 7.9 s, of 3 to 5 10.5 s."""
+    monkeypatch.setattr(asynchronous, "PATIENCE", 150)
+    with pytest.raises(ScenarioError, match=rf"give_up_s: .* {given_up} clients in a row were given up"):
+        simulate(WORK.replace({"rounds.policy": ASYNCHRONOUS, **changes}))
+
+
+@pytest.mark.parametrize(("compute_s", "given_up"), [(None, 100), (5.4, 150)])
+def test_a_testbed_is_refused_by_the_laws_unless_it_states_its_times(compute_s, given_up, monkeypatch):
+    monkeypatch.setattr(asynchronous, "PATIENCE", 150)
+    testbed = Testbed(WORK.replace({"rounds.policy": ASYNCHRONOUS}))
+    for i in range(given_up - 1):
+        testbed.send([i % 6], compute_s=compute_s)
+        assert testbed.next_arrival().outcome == "late"
+    testbed.send([0], compute_s=compute_s)
+    with pytest.raises(ScenarioError, match=rf"give_up_s: .* {given_up} clients in a row were given up"):
+        testbed.next_arrival()
 
 
 @pytest.mark.parametrize("changes", [{"rounds.policy.give_up_s": 7.91}, {"devices.compute.jitter_sigma": 0.15}])

@@ -3,6 +3,7 @@
 import importlib.metadata
 import re
 import sys
+import threading
 from typing import ClassVar
 
 import pytest
@@ -50,6 +51,20 @@ class Secretive(EveryOther):
     def select(self, view, rng):
         self.seen.append(view.round)
         return view.client[:: self._hidden]
+
+
+class Open(EveryOther):
+    """Takes options of any name."""
+
+    def __init__(self, step: int = 2, **more: int) -> None:
+        self.step, self.more = step, more
+
+
+class Doubled(EveryOther):
+    """Makes another attribute of its argument."""
+
+    def __init__(self, step: int = 2) -> None:
+        self.step = 2 * step
 
 
 class Slow(Component):
@@ -166,6 +181,24 @@ def test_an_object_that_cannot_be_described_runs_but_is_not_written():
     first, second = scenario.selector.build(), scenario.selector.build()
     assert first is not selector
     assert first is not second, "each run has its own copy"
+
+
+@pytest.mark.parametrize("selector", [Open(3, first=1), Doubled(3)])
+def test_an_object_that_its_named_attributes_do_not_make_again_is_copied(selector):
+    built = Scenario(**{**TABLES, "selector": selector}).selector.build()
+    assert vars(built) == vars(selector)
+
+
+def test_objects_that_are_copied_have_digests_of_their_content():
+    digests = [Scenario(**{**TABLES, "selector": Secretive(step)}).digest() for step in (3, 3, 7)]
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_an_object_that_can_be_neither_made_again_nor_copied_is_refused():
+    selector = Secretive(3)
+    selector.lock = threading.Lock()
+    with pytest.raises(ScenarioError, match="arguments are not among its attributes, and it cannot be copied"):
+        Scenario(**{**TABLES, "selector": selector})
 
 
 def test_selector_by_entry_point(monkeypatch):

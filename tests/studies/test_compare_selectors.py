@@ -34,7 +34,7 @@ def test_a_new_selector_gets_a_row_in_each_table_by_itself(monkeypatch):
 def test_every_row_makes_a_scenario_and_its_pair_stands_in_the_same_tables():
     """A study refuses two rows that are the same run."""
     for table in methods.TABLES:
-        study = methods.study_of_table(table, None, methods.crowd(table), [3])
+        study = methods.study_of_table(table, methods.methods(), methods.crowd(table), [3])
         assert len(study.points) == len(study.arms)
         assert all(methods.methods()[name].beside in study.arms for name in study.arms)
 
@@ -135,7 +135,7 @@ def test_a_sentence_has_the_numbers_of_its_row_and_of_rows_beside():
 
 @pytest.mark.parametrize("table", methods.TABLES)
 def test_sentences_are_of_rows_that_there_are_and_name_rows_that_there_are(table):
-    sentences = tables.reasons()[table]
+    sentences = {name: text for (of, name), text in tables.reasons().items() if of == table}
     assert sentences.keys() <= {name for name, method in methods.methods().items() if table in method.tables}
     for sentence in sentences.values():
         assert sentence.endswith(".")

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedsim.studies.comparing.lines import Line
+from fedsim.studies.comparing.lines import Line, sentence
 from fedsim.studies.comparing.pairs import Sample, holm, paired
-from fedsim.studies.comparing.sentences import sentence
 
 
 def sample(one, other, watched=100.0):
@@ -29,6 +28,19 @@ def test_all_reached():
     low, high = stats.t.interval(0.95, 2, logs.mean(), stats.sem(logs))
     assert found.ratio_interval == pytest.approx((math.exp(low), math.exp(high)))
     assert (found.unreached, found.p_shares, math.isinf(found.horizon)) == ((0, 0), 1.0, True)
+
+
+def test_differences_of_rounding_are_none():
+    """Rounds that end at their deadline have the same length but for the last digit."""
+    found = paired(sample([0.6, 0.6, 0.6 + 1e-16], [0.6, 0.6 - 1e-16, 0.6 + 2e-16]))
+    assert (found.difference, found.interval, math.isnan(found.p)) == (0.0, (0.0, 0.0), True)
+    found = paired(sample([0.6, 0.6, 0.6], [1.0, 1.0 + 2e-16, 1.0 - 1e-16]))
+    assert (found.interval.half, math.isnan(found.p)) == (0.0, True)
+    assert Line("round_s_p95", "b", "a", found).cells()[5] == "0.4 +- 0"
+
+
+def test_an_interval_of_ratios_has_no_end_where_two_pairs_say_nothing():
+    assert paired(sample([1.0, 1.0], [1e3, 1.0]), 0.999).ratio_interval == (0.0, math.inf)
 
 
 def test_unreached_values_count_as_the_horizon():

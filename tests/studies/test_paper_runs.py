@@ -1,14 +1,17 @@
 """Runs of papers: studies that are found again, told where data are absent; curves and tables by hand."""
 
 import math
+import os
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
 from paper_runs import command, curves, runs, tables
 
 from fedsim import simulate
-from fedsim.errors import FedsimError
 from tests.support.short_runs import TIMING
+from tests.support.study_commands import SCENARIOS
 
 
 def table(methods, **changes):
@@ -32,7 +35,7 @@ def test_runs_that_have_ended_are_found_again(tmp_path):
     one = table({"uniform": {}, "fastest": {"selector.kind": "fastest"}})
     first = runs.made(one, asked(tmp_path), once=["fastest"])
     written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("index.jsonl")}
-    assert {path.parent.name for path in written} == {"fig", "fig-once"}
+    assert {path.parent.name for path in written} == {"fig"}
     assert runs.made(one, asked(tmp_path), once=["fastest"]) == first
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("index.jsonl")} == written
     rows = tables.tables_of(first)[0]
@@ -47,15 +50,22 @@ def test_thin_runs_leave_their_numbers_alone(tmp_path):
     one = table({"uniform": {}, "fastest": {"selector.kind": "fastest"}})
     whole = runs.made(one, asked(tmp_path / "whole"))
     for _ in range(2):
-        thin = runs.made(one, asked(tmp_path / "thin"), by_seed=True, thin=True)
+        thin = runs.made(one, asked(tmp_path / "thin"), thin=True)
         assert [row["mean s"] for row in tables.tables_of(thin)[0]] == [
             row["mean s"] for row in tables.tables_of(whole)[0]
         ]
-    assert {path.parent.name for path in (tmp_path / "thin").rglob("numbers.json")} == {"fig-seed-3", "fig-seed-4"}
+    assert {path.parent.name for path in (tmp_path / "thin").rglob("numbers.json")} == {"fig"}
     assert not list((tmp_path / "thin").rglob("tables.arrows"))
     more = table({"uniform": {}, "all": {"selector": "all"}})
-    again = tables.tables_of(runs.made(more, asked(tmp_path / "thin", seeds=1), by_seed=True))[0]
-    assert [row["method"] for row in again] == ["uniform", "all"]
+    rows = tables.tables_of(runs.made(more, asked(tmp_path / "thin")))[0]
+    assert [row["method"] for row in rows] == ["uniform", "all"]
+
+
+def test_methods_that_describe_the_same_runs_share_them(tmp_path):
+    one = table({"uniform": {}, "the same": {"selector.kind": "uniform"}, "fastest": {"selector.kind": "fastest"}})
+    first, same, other = tables.tables_of(runs.made(one, asked(tmp_path)))[0]
+    assert first["mean s"] == same["mean s"] != other["mean s"]
+    assert len((tmp_path / "runs" / "fig" / "index.jsonl").read_text().splitlines()) == 4
 
 
 @pytest.mark.slow
@@ -66,10 +76,7 @@ def test_absent_data_are_told_with_the_command_that_fetches_them(tmp_path):
     assert "|" not in text
 
 
-@pytest.mark.parametrize("scale", [0.0, -1.0, 1.5, math.nan])
-def test_shares_of_rounds(scale):
-    with pytest.raises(ValueError, match="scale"):
-        runs.scaled(TIMING, scale)
+def test_shares_of_rounds():
     assert runs.scaled(TIMING, 0.01).rounds.count == 1
 
 
@@ -107,9 +114,11 @@ def test_common_options(capsys):
     found = parser.parse_args(["--scale", "0.1", "--seeds", "3", "--workers", "1", "--set", "a.b=2", "--set", "c=x"])
     assert (found.scale, found.seeds, found.workers, found.executor) == (0.1, 3, 1, "auto")
     assert (found.methods, found.figure, found.repeat) == (["one", "two"], [2], False)
-    assert command.changes(found) == {"a.b": 2, "c": "x"}
+    assert found.set == [("a.b", 2), ("c", "x")]
     for wrong in (
         ["--scale", "0"],
+        ["--scale", "1.5"],
+        ["--scale", "nan"],
         ["--seeds", "0"],
         ["--executor", "best"],
         ["--methods", "three"],
@@ -125,15 +134,22 @@ def test_the_command_of_a_table_names_no_folder_of_the_machine():
     assert command.command_line("x.py", given) == "python x.py --scale 0.1 --set 'a.b=[1, 2]'"
 
 
-def test_what_is_not_allowed_ends_in_a_sentence(monkeypatch):
-    def main():
-        command.changes(SimpleNamespace(set=["a.b"]))
+def test_what_is_not_allowed_ends_in_a_sentence(capsys):
+    parser = command.of_runs("About.", "runs/x", {"one": "One"})
+    with pytest.raises(SystemExit, match="2"):
+        command.in_words(lambda: parser.parse_args(["--set", "a.b"]))
+    assert capsys.readouterr().err.startswith("fedsim: --set a.b: is not of the form")
 
-    monkeypatch.setattr("sys.argv", ["x.py"])
-    with pytest.raises(FedsimError):
-        main()
-    with pytest.raises(SystemExit, match=r"x\.py: .*a\.b"):
-        command.in_words(main)
+
+def test_a_reader_that_has_gone_ends_a_command_without_a_word():
+    """`head` closes the pipe before a line is printed."""
+    lines = "from paper_runs.command import in_words; in_words(lambda: print('x' * 100_000, flush=True))"
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-c", lines]
+    told = subprocess.run(command, check=False, cwd=SCENARIOS, stdout=writer, stderr=subprocess.PIPE)  # noqa: S603
+    os.close(writer)
+    assert (told.returncode, told.stderr) == (0, b"")
 
 
 PAGE = """

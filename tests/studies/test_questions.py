@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-import study_coverage
 
 from fedsim import Scenario, Study, simulate, sweep
 from fedsim.errors import FedsimError
@@ -17,6 +16,7 @@ from fedsim.studies.questions.sensitivity import fields_of, sensitivity
 from fedsim.studies.questions.steady import steady, warm_up
 from fedsim.studies.questions.whatif import first_apart, what_if
 from fedsim.studies.running.engine import Engine
+from tests.benchmarks import study_coverage
 from tests.support.hand_made import by_hand
 
 ONE = Engine(jobs=1)
@@ -109,15 +109,15 @@ def test_a_search_finds_the_best_value(library, monkeypatch, tmp_path):
         pytest.skip("the extra 'optuna' is not installed")
     base = Scenario(**by_hand(results={}))
     rate = Over.of(base, "devices.compute.samples_per_s", "5..20")
-    one = best(base, [rate], ["simulated_s"], tmp_path / "one", ONE, trials=12, seeds=1)
-    assert len(one.front) == 1
-    assert one.front[0].means[0] == min(trial.means[0] for trial in one.trials)
-    assert one.front[0].values["devices.compute.samples_per_s"] > 15
+    tried, front = best(base, [rate], ["simulated_s"], tmp_path / "one", ONE, trials=12, seeds=1)
+    assert len(front) == 1
+    assert front[0].means[0] == min(trial.means[0] for trial in tried)
+    assert front[0].values["devices.compute.samples_per_s"] > 15
     cohort = Over.of(base, "selector.cohort", "1..3")
     assert cohort.whole
-    both = best(base, [rate, cohort], ["simulated_s", "bits"], tmp_path / "both", ONE, trials=8, seeds=1)
-    for trial in both.front:
-        assert not [t for t in both.trials if all(a < b for a, b in zip(t.means, trial.means, strict=True))]
+    tried, front = best(base, [rate, cohort], ["simulated_s", "bits"], tmp_path / "both", ONE, trials=8, seeds=1)
+    for trial in front:
+        assert not [t for t in tried if all(a < b for a, b in zip(t.means, trial.means, strict=True))]
 
 
 @pytest.mark.usefixtures("here")
@@ -127,6 +127,12 @@ def test_a_run_that_evaluates_nothing_does_not_go_on_to_a_horizon(tmp_path):
     study = sweep(base, grid, seeds=2, metrics=["time_to_80%"], horizon=1e6, out=tmp_path, quiet=True)
     assert study.watched("cohort=1", 0).rounds.num_rows == 3
     assert study.compare().lines[0].paired.refused == "2 of 2 pairs have no value"
+
+
+def test_a_metric_of_which_better_is_not_known_is_not_searched(tmp_path):
+    over = [Over("selector.cohort", 1, 4, whole=True)]
+    with pytest.raises(FedsimError, match="macro-f1@30s it is not known whether less or more is better"):
+        best(ALL, over, ["macro-f1@30s"], tmp_path, ONE)
 
 
 @pytest.mark.parametrize(("values", "words"), [("5", "LOW..HIGH"), ("7..3", "LOW..HIGH")])
@@ -156,6 +162,9 @@ def test_seeds_are_added_until_it_is_enough_or_the_bound(tmp_path):
     result, said = run_until(study, tmp_path, ONE, Enough("mean_round_s", 0.01), 24, quiet=True)
     assert len(result.study.seeds) == 24
     assert said.endswith("stopped at 24, so that the interval is wider")
+    unknown = Study.of(study.base, grid={"selector.cohort": [1, 3]}, seeds=2, metrics=["final_accuracy"])
+    with pytest.raises(FedsimError, match="cohort=1, seed 0: not all runs reach final_accuracy"):
+        run_until(unknown, tmp_path, ONE, Enough("final_accuracy", 0.5), quiet=True)
 
 
 def exponential(policy):
@@ -199,6 +208,7 @@ def test_the_long_run_from_the_command_line(tmp_path, capsys):
     said = " ".join(capsys.readouterr().out.split())
     assert "rounds of warm-up, found by MSER-5, are left out" in said
     assert "90 % below" in said
+    assert "s (an interval takes 800 rounds)" in said, "two rounds of each batch are beyond it"
     assert "400 rounds took" in said
     with pytest.raises(FedsimError, match="between 0 and 1"):
         app(["steady", str(file), "--quantile", "95"], standalone_mode=False)
@@ -213,9 +223,9 @@ def test_a_warm_up_is_left_out():
 def test_intervals_hold_what_they_promise():
     """200 studies of ten pairs: a right method is below 91 % or above 98.5 % in about 1 of 100 draws."""
     rng = np.random.default_rng(0)
-    for horizon_s in (None, 34.0):
+    for horizon_s in (math.inf, 34.0):
         held, _, refused = study_coverage.fixed(rng, 200, 10, horizon_s)
         assert 0.91 <= held <= 0.985
         assert refused <= 0.02
     assert study_coverage.fixed(rng, 20, 10, 14.0)[2] == 1.0
-    assert 0.88 <= study_coverage.until(rng, 100, 10, 0.1)[0] <= 0.99
+    assert 0.88 <= study_coverage.until(rng, 100, 10, 0.1) <= 0.99

@@ -17,21 +17,18 @@ def study(monkeypatch):
     sys.modules.pop("compare", None)
 
 
-def test_table_of_all_graphs(study, tmp_path, monkeypatch, capsys):
+def test_table_of_all_graphs(study, tmp_path, capsys):
     probe = [study.interpreter(), "-c", "import simgrid; simgrid.Engine"]
     if not Path(probe[0]).exists() or subprocess.run(probe, capture_output=True, check=False).returncode:  # noqa: S603
         pytest.skip("no interpreter with SimGrid (apt install python3-simgrid)")
-    monkeypatch.setattr(sys, "argv", ["compare.py", "--rounds", "2", "--out", str(tmp_path)])
-    study.main()
+    study.main(rounds=2, out=tmp_path)
     rows = [line.rsplit(maxsplit=5) for line in capsys.readouterr().out.splitlines()[1:]]
     assert len(rows) == 12
     assert all(float(largest) < 1e-11 for *_, model, largest, _, _, _ in rows if model == "max-min")
 
 
-def test_an_interpreter_without_simgrid_ends_with_advice(study, tmp_path, monkeypatch):
-    arguments = ["compare.py", "--rounds", "1", "--out", str(tmp_path), "--python", sys.executable]
-    monkeypatch.setattr(sys, "argv", arguments)
+def test_an_interpreter_without_simgrid_ends_with_advice(study, tmp_path):
     if study.interpreter() == sys.executable:
         pytest.skip("this interpreter has SimGrid")
     with pytest.raises(SystemExit, match="apt install python3-simgrid"):
-        study.main()
+        study.main(rounds=1, python=sys.executable, out=tmp_path)

@@ -8,8 +8,7 @@ import pytest
 
 from fedsim import Scenario, simulate
 from fedsim.errors import FedsimError
-from fedsim.studies.comparing.comparison import compare
-from fedsim.studies.folders import GroupedRuns
+from fedsim.studies.comparing.comparison import Family, compare
 from fedsim.studies.metrics import Value, metric, spent
 from tests.support.hand_made import by_hand
 from tests.support.short_runs import LEARNING
@@ -39,12 +38,25 @@ def learning():
         ("rounds", 3.0, "rounds"),
         ("delivered_share", 1.0, ""),
         ("bits", 24e6, "bits"),
-        ("energy_j", 0.0, "J"),
     ],
 )
 def test_values_by_hand(timing, name, value, unit):
     found = metric(name)
     assert (found.of(timing).value, found.of(timing).reached, found.unit) == (value, True, unit)
+
+
+@pytest.mark.parametrize("name", ["energy_j", "joules_to_5updates", "largest_leakage", "mean_leakage"])
+def test_what_a_run_has_not_is_no_nought(timing, name):
+    """Without batteries no joules are known, and without privacy nothing bounds a leakage."""
+    assert math.isnan(metric(name).of(timing).value)
+
+
+def test_final_accuracies_are_those_at_the_budget_of_time(learning):
+    ends_s, times_s = learning.column("rounds", "end_s"), learning.column("evaluations", "time_s")
+    in_time = learning.column("evaluations", "accuracy")[times_s <= ends_s[-2]]
+    cut = replace(learning, until_s=float(ends_s[-2]) + 1e-3)
+    assert metric("final_accuracy").of(cut) == Value(in_time[-1])
+    assert metric("last_accuracy").of(cut) == Value(in_time[-10:].mean())
 
 
 def test_undelivered_participations_never_end():
@@ -79,6 +91,12 @@ def test_accuracies_at_budgets_and_targets_by_any_metric(learning):
     assert math.isnan(metric("jain").of(learning).value)
 
 
+@pytest.mark.parametrize("name", ["time_to_180%", "bits_to_accuracy>=80", "time_to_0%"])
+def test_a_target_that_is_no_accuracy_is_refused(name):
+    with pytest.raises(FedsimError, match="accuracies above 0, up to 100%"):
+        metric(name)
+
+
 def test_a_name_that_is_none_is_refused():
     with pytest.raises(
         FedsimError, match=r"'mean_rounds_s' is not known \(did you mean 'mean_round_s'\?\); allowed: names as"
@@ -90,8 +108,8 @@ def test_runs_whose_models_were_evaluated_at_other_intervals_are_not_compared(le
     rare = simulate(
         Scenario.from_toml(LEARNING).replace({"results.evaluate_every": 2, "seed": learning.seed}), store=False
     )
-    runs = GroupedRuns({"each": {0: learning}, "second": {0: rare}}, metrics=("accuracy@1s", "final_accuracy"))
-    named = replace(runs, baseline="each")
-    at, final = compare(named, named.values).lines
+    family = Family(("each", "second"), (0,), ("accuracy@1s", "final_accuracy"), "each", {}, 0.95)
+    runs = {"each": learning, "second": rare}
+    at, final = compare(family, lambda name: {(arm, 0): metric(name).of(run) for arm, run in runs.items()}).lines
     assert at.paired.refused == "models were evaluated every 1 rounds and every 2: set one results.evaluate_every"
     assert "evaluated" not in final.paired.refused

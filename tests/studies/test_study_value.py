@@ -5,6 +5,7 @@ import pytest
 from fedsim import Scenario, Study
 from fedsim.errors import FedsimError
 from tests.support.hand_made import by_hand
+from tests.support.short_runs import LEARNING
 
 BASE = Scenario(**by_hand())
 
@@ -32,7 +33,12 @@ def test_names_say_what_differs():
     policies = ["wait-for-all", {"kind": "deadline", "deadline_s": 5.0}]
     assert of(grid={"rounds.policy": policies}).arms == ("policy=wait-for-all", "policy=deadline deadline_s=5.0")
     paths = {"network.uplink.value_s": [1.0, 2.0], "network.downlink.value_s": [1.0]}
-    assert of(grid=paths).arms[1] == "network.uplink.value_s=2.0, network.downlink.value_s=1.0"
+    assert of(grid=paths).arms[1] == "uplink.value_s=2.0, downlink.value_s=1.0"
+
+
+def test_a_target_of_another_metric_is_compared_where_nothing_is_named():
+    learning = Scenario.from_toml(LEARNING).replace({"rounds.target": {"metric": "loss", "at_most": 0.5}})
+    assert Study.of(learning).metrics == ("time_to_loss<=0.5", "mean_round_s")
 
 
 def test_the_digest_is_that_of_the_runs_and_of_what_is_compared():

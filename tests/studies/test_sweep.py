@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,8 +12,10 @@ import time
 
 import pytest
 
-from fedsim import Scenario, Study, StudyResult, simulate, sweep
+from fedsim import Scenario, Study, StudyResult, run, simulate, sweep
 from fedsim.errors import FedsimError
+from fedsim.studies.comparing.comparison import doubts
+from fedsim.studies.folders import arms_of, compared
 from fedsim.studies.running.engine import packs_of
 from fedsim.studies.running.records import Records, Task
 from tests.support.hand_made import by_hand
@@ -104,6 +107,106 @@ def test_a_run_that_fails_stops_no_other(tmp_path):
     assert "DataError" in study.failures["lost", 0]
     with pytest.raises(FedsimError, match="DataError"):
         _ = study["lost", 0]
+    assert "'lost' against 'cohort 1': the two have no seed in common" in str(study.compare())
+    study.plot(y="duration", out=tmp_path / "a.png")
+
+
+def test_columns_are_what_runs_had_and_names_go_into_files(tmp_path):
+    """A variant may set a whole table, of which another one sets a field; null is no TOML, and % starts a comment."""
+    arms = {
+        "50 % {^_~\\}": {"selector": {"kind": "uniform", "cohort": 3}},
+        "all": {"selector.kind": "all", "rounds.until_s": None},
+        "two": {"selector.cohort": 2, "rounds.until_s": 9.0},
+    }
+    base = BASE.replace({"selector.kind": "uniform"})
+    study = quiet(base, None, variants=arms, out=tmp_path, metrics=["mean_round_s"])
+    rows = study.table().to_pylist()[:3]
+    assert [row["selector.cohort"] for row in rows] == [3, None, 2]
+    assert [row["selector.kind"] for row in rows] == ["uniform", "all", "uniform"]
+    assert StudyResult.load(tmp_path).table().to_pylist()[0]["value"] == rows[0]["value"]
+    reversed_ = Study.of(base, variants=arms, seeds=2, metrics=["mean_round_s"], baseline="two")
+    latex = sweep(reversed_, out=tmp_path, quiet=True).compare().to_latex()
+    assert r"50 \% \{\textasciicircum{}\_\textasciitilde{}\textbackslash{}\} & 2 &" in latex
+
+
+def test_a_table_is_that_of_its_study_whatever_the_folder_has(study, tmp_path):
+    """The folder has runs that were watched for 60 s."""
+    shutil.copytree(study.folder, tmp_path / "again")
+    asked = {"metrics": ["time_to_9updates"], "horizon": 9.0}
+    for what in (asked, {**asked, "horizon": None}):
+        used = quiet(out=tmp_path / "again", **what)
+        assert used.table().drop_columns("watched") == quiet(
+            out=tmp_path / str(what["horizon"]), **what
+        ).table().drop_columns("watched")
+    assert {row["value"] for row in quiet(out=tmp_path / "again", **asked).table().to_pylist()} == {9.0}
+
+
+def test_runs_of_other_versions_and_data_are_named(study, tmp_path):
+    """As after an update, or where a file of data was changed between two calls."""
+    shutil.copytree(study.folder, tmp_path / "old")
+    lines = [json.loads(line) for line in (tmp_path / "old" / "index.jsonl").read_text().splitlines()]
+    lines[0]["versions"]["numpy"] = "0.9"
+    for i, line in enumerate(lines):
+        line["data"] = "other" if i == 0 else "same"
+    (tmp_path / "old" / "index.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    study = quiet(study.study.base, seeds=3, out=tmp_path / "old", metrics=["mean_round_s"])
+    said = study.compare()
+    assert any("numpy 0.9 and " in note for note in said.notes)
+    assert "Not all runs of 'cohort=1' had the same data." not in said.notes, "of two runs each may have its own"
+    assert str(said).endswith(said.notes[-1])
+    assert json.loads(said.to_json())["notes"] == list(said.notes)
+    assert doubts([("a", {}, "x"), ("a", {}, "x"), ("a", {}, "y"), ("b", {}, "1"), ("b", {}, "2")]) == (
+        "Not all runs of 'a' had the same data.",
+    )
+
+
+def test_runs_that_do_not_count_are_told(study, tmp_path, capsys):
+    shutil.copytree(study.folder, tmp_path / "old")
+    sweep(BASE, {"selector.cohort": [1, 2]}, seeds=2, jobs=1, out=tmp_path / "old")
+    assert "has 2 runs of another base, variants or seeds" in capsys.readouterr().err
+
+
+def test_a_whole_study_takes_nothing_beside_it(study):
+    with pytest.raises(FedsimError, match="sweep: grid, seeds, level beside a study is not allowed"):
+        sweep(study.study, GRID, seeds=5, level=0.9)
+
+
+def test_runs_are_grouped_by_what_differs(tmp_path):
+    """Of a trace the folder is no difference and the content is one; equal ends of paths are told apart."""
+    ways = [{}, {"seed": 1}, {"network.uplink.value_s": 3.0}, {"network.downlink.value_s": 3.0}]
+    first, *others = arms_of([simulate(BASE.replace(way)) for way in ways])
+    assert first == "downlink.value_s=1.0, uplink.value_s=1.0"
+    assert others == [first, "downlink.value_s=1.0, uplink.value_s=3.0", "downlink.value_s=3.0, uplink.value_s=1.0"]
+    traced, traces = Scenario.load(ROOT / "scenarios/traces/rates_on_the_move.toml"), ROOT / "scenarios/traces"
+    runs = []
+    for seed, rate in enumerate(("14.09", "14.09", "15.0")):
+        (tmp_path / str(seed)).mkdir()
+        file = tmp_path / str(seed) / "four_places.csv"
+        file.write_text((traces / file.name).read_text().replace("14.09", rate))
+        paths = {"network.downlink.path": str(file), "network.uplink.path": str(file)}
+        runs.append(simulate(traced.replace({"seed": seed, "rounds.count": 1, **paths})))
+    one, same, other = arms_of(runs)
+    assert one == same != other
+    assert one.startswith("downlink.path (content)=")
+
+
+def test_an_unfinished_run_is_not_compared(tmp_path):
+    """A run that ended after one of three rounds."""
+
+    def stop(progress):
+        raise KeyboardInterrupt
+
+    run(BASE, tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        run(BASE.replace({"selector.cohort": 1}), tmp_path / "cut", on_round=stop)
+    with pytest.raises(FedsimError, match="cut: this run is not whole"):
+        compared([tmp_path / "whole", tmp_path / "cut"], (), "", {}, 0.95)
+
+
+def test_pairs_without_a_common_second_have_no_band(tmp_path):
+    """A round of one client is over before the first one of three."""
+    found = quiet(BASE.replace({"rounds.count": 1}), out=tmp_path, metrics=["mean_round_s"])
+    found.plot(y="duration", out=tmp_path / "a.png")
 
 
 def test_packs_are_slowest_first_and_several_a_job():

@@ -23,10 +23,8 @@ def test_it_trains_compares_and_draws(study, tmp_path, monkeypatch, capsys):
     """With a target of 30 % an episode has one or two rounds."""
     monkeypatch.setattr(study, "TARGET", 0.3)
     monkeypatch.setattr(study, "CROWDS", 1)
-    monkeypatch.setattr(sys, "argv", ["train_policy.py", "--updates", "1", "--held-out", "2", "--out", str(tmp_path)])
-    study.main()
+    study.main(updates=1, held_out=2, out=tmp_path)
     said = capsys.readouterr().out
-    assert "1 updates of 4 episodes" in said
     assert "policy - uniform" in said
     assert (tmp_path / "policy.png").exists()
 

@@ -18,6 +18,7 @@ class Stage(Enum):
     WAITING = "it has not left the server"
     ON_THE_WAY = "its node has it, or will have it"
     ARRIVED = "its reply has arrived"
+    CANCELLED = "its round has ended without it"
     EXPIRED = "its reply did not arrive in time"
     NODE_LOST = "its node was not there, or has been lost"
 
@@ -60,7 +61,7 @@ class Replies:
 
     def forget_lost(self, exchange: Exchange) -> None:
         """Forget the reply to a message that will not arrive any more, if it was made."""
-        if exchange.made is not None and exchange.stage in (Stage.EXPIRED, Stage.NODE_LOST):
+        if exchange.made is not None and exchange.stage in (Stage.CANCELLED, Stage.EXPIRED, Stage.NODE_LOST):
             exchange.made = None
             self.in_vain += 1
 
@@ -69,7 +70,7 @@ class Replies:
             return self._of_app(exchange)
         if exchange.stage is Stage.NODE_LOST or exchange.known_lost_s <= now_s:
             return missing_reply(exchange.instruction, LOST, "the node is not available", now_s)
-        if exchange.stage is Stage.EXPIRED or now_s > exchange.expires_s:
+        if exchange.stage in (Stage.CANCELLED, Stage.EXPIRED) or now_s > exchange.expires_s:
             return missing_reply(exchange.instruction, LATE, "the reply has not arrived in time", now_s)
         return None
 

@@ -16,7 +16,7 @@ from flwr.supercore.task_identity import TaskIdentity
 
 from fedsim.bridges.flower.client_apps import ClientApps
 from fedsim.bridges.flower.curve import watched_strategies
-from fedsim.bridges.flower.exchanges import Exchange, Replies
+from fedsim.bridges.flower.exchanges import Exchange, Replies, Stage
 from fedsim.bridges.flower.foresight import Foresight, FromReplies
 from fedsim.bridges.flower.messages import SERVER_NODE_ID, instructions_of, unknown_message
 from fedsim.bridges.flower.playing import Counts, Playing, RunIsOver
@@ -33,6 +33,7 @@ from fedsim.streams import Streams
 _LOG: Final = logging.getLogger("fedsim")
 _RUN_ID: Final = 1
 _NAMES: Final = "accuracy", "loss"
+_ROUNDED: Final = 1e-9
 MOST_LOOKS: Final = 1_000_000
 """Looks and sleeps in a row without a message, 6 days of them a second, after which no message is expected any more."""
 
@@ -53,9 +54,9 @@ class SimulatedGrid(Grid):
     What comes back in place of a reply:
 
     * A node that was not available, or was lost ``noticed_after_s`` or longer ago: an error NODE_UNAVAILABLE.
-    * A client that the scenario's late rule has cancelled, or a message older than its time to live: an error
-      MESSAGE_UNAVAILABLE. Where late clients go on (``late = "drop"`` or ``"stale"``) nothing comes back at the
-      timeout, as in Flower, and the reply can be pulled later.
+    * A client that is late: nothing, as in Flower. Where late clients go on (``late = "drop"`` or ``"stale"``) its
+      reply can be pulled later; a pull for one that the late rule has cancelled finds an error MESSAGE_UNAVAILABLE.
+    * A message older than its time to live: an error MESSAGE_UNAVAILABLE.
     * A ClientApp that raises an exception: an error CLIENT_APP_RAISED_EXCEPTION.
     """
 
@@ -91,7 +92,7 @@ class SimulatedGrid(Grid):
         self._playing = Playing(self._testbed, policy, self.replies, counts, cancels=given.rounds.late.cancels)
         self._metrics = accuracy, loss
         self._exchanges: dict[str, Exchange] = {}
-        self._pushed = self._weighed_rounds = self._failed = self._looks = 0
+        self._pushed = self._weighed_rounds = self._failed = self._looks = self._no_shares = 0
         self.set_run(Run.create_empty(_RUN_ID))
 
     @property
@@ -127,8 +128,11 @@ class SimulatedGrid(Grid):
                 server_app(self, context)
             except RunIsOver:
                 _LOG.warning("fedsim: the scenario has ended the run at %.9g s, before its ServerApp", self.now_s)
-            failed = f"{self._failed} replies were errors, which the strategy has not used"
-            history = self._testbed.finish([failed] if self._failed else [])
+            counted = {
+                "replies were errors, which the strategy has not used": self._failed,
+                "evaluations have an accuracy that is no share in [0, 1], which is left out": self._no_shares,
+            }
+            history = self._testbed.finish([f"{count} {what}" for what, count in counted.items() if count])
         if self.replies.other_than_expected:
             _LOG.warning(
                 "fedsim: %d replies had another size or work than was expected of them",
@@ -190,7 +194,11 @@ class SimulatedGrid(Grid):
         """Play a round with messages, and return their replies in the order of the messages."""
         ids = self.push_messages(messages)
         self._playing.play(self._exchanges.values(), math.inf if timeout is None else float(timeout))
-        return self.pull_messages(ids)
+        # As in Flower nothing comes back of a node that the call has not waited for.
+        for name in ids:
+            if self._exchanges[name].stage is Stage.CANCELLED:
+                del self._exchanges[name]
+        return self.pull_messages([name for name in ids if name in self._exchanges])
 
     def sleep(self, seconds: float) -> None:
         """Let simulated time pass, in which messages that were pushed are answered."""
@@ -230,8 +238,13 @@ class SimulatedGrid(Grid):
             )
             return
         accuracy, loss = (numbers.get(own, numbers.get(name)) for own, name in zip(self._metrics, _NAMES, strict=True))
+        if accuracy is not None and not 0.0 <= accuracy <= 1.0 + _ROUNDED:
+            accuracy, self._no_shares = None, self._no_shares + 1
         others = {name: value for name, value in numbers.items() if name not in {*self._metrics, *_NAMES}}
-        self._testbed.report(accuracy=accuracy, loss=loss, metrics=others or None)
+        if accuracy is not None:
+            accuracy = min(accuracy, 1.0)  # a weighted mean of ones may be a little more
+        if accuracy is not None or loss is not None or others:
+            self._testbed.report(accuracy=accuracy, loss=loss, metrics=others or None)
 
 
 @contextmanager

@@ -90,9 +90,9 @@ class Playing:
             elif outcome == Outcome.DROPPED.label:
                 one.known_lost_s = end_s + self._policy.noticed_after_s
                 if self._cancels:
-                    one.stage = Stage.NODE_LOST if one.known_lost_s <= self._testbed.now_s else Stage.EXPIRED
+                    one.stage = Stage.NODE_LOST if one.known_lost_s <= self._testbed.now_s else Stage.CANCELLED
             elif self._cancels:
-                one.stage = Stage.EXPIRED
+                one.stage = Stage.CANCELLED
             else:
                 self._late[client] = one
             self._replies.forget_lost(one)

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 from unittest.mock import patch
 
 
@@ -20,27 +20,40 @@ class Clock(Protocol):
     def sleep(self, seconds: float) -> None: ...
 
 
+_CLOCKS: Final = ("time", "monotonic", "perf_counter")
+
+
 @contextmanager
 def simulated_waiting(clock: Clock) -> Iterator[None]:
-    """Let `time.sleep` and `time.time` of the calling thread mean simulated time; other threads see their own."""
-    thread, real_sleep, real_time = threading.get_ident(), time.sleep, time.time
-    began_s, over = real_time(), threading.Event()
+    """Let sleep and clocks of the module time mean simulated time in the calling thread, but for fedsim's own code."""
+    thread, over = threading.get_ident(), threading.Event()
 
     def here() -> bool:
         # A module that is imported meanwhile may keep these functions for good.
-        return threading.get_ident() == thread and not over.is_set()
+        caller = sys._getframe(2).f_globals.get("__name__", "")
+        return threading.get_ident() == thread and not over.is_set() and not caller.startswith("fedsim.")
 
-    def sleep(seconds: float) -> None:
-        if here():
-            clock.sleep(float(seconds))
-        else:
-            real_sleep(seconds)
+    def sleeping(real: Callable[[float], None]) -> Callable[[float], None]:
+        def sleep(seconds: float) -> None:
+            if here():
+                clock.sleep(float(seconds))
+            else:
+                real(seconds)
 
-    def now() -> float:
-        return began_s + clock.now_s if here() else real_time()
+        return sleep
+
+    def showing(real: Callable[[], float]) -> Callable[[], float]:
+        began_s = real()
+
+        def now() -> float:
+            return began_s + clock.now_s if here() else real()
+
+        return now
 
     with ExitStack() as stack:
-        for name, real, simulated in (("sleep", real_sleep, sleep), ("time", real_time, now)):
+        for name in ("sleep", *_CLOCKS):
+            real = getattr(time, name)
+            simulated = sleeping(real) if name == "sleep" else showing(real)
             for module in _holders(name, real):
                 stack.enter_context(patch.object(module, name, simulated))
         try:

@@ -9,7 +9,6 @@ import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices.availability.on_off import OnOffProcess, count_until
-from fedsim.errors import DataError
 from fedsim.inputs.paths import InputPath
 from fedsim.inputs.tables import IDS, After, Intervals, Table, identified, owned, read_spans
 from fedsim.registry import Component
@@ -68,16 +67,10 @@ class Traces(Component):
 
     def intervals(self, clients: int | None = None) -> tuple[Intervals, Mapped]:
         """Return the intervals of devices, or of K clients where rows are theirs by id, and how clients get them."""
-        where = f"{_FIELD}: {self.path}"
-        try:
-            table = Table.read(self.path, _FIELD, self.contact_with)
-            by_id = clients is not None and table.find("client", "id") is not None
-            mapping = self.mapping or ("id" if by_id else "random")
-            return self._of_table(table, clients if mapping == "id" else None), mapping
-        except DataError as error:
-            raise error if self.path in str(error) else DataError(f"{where}: {error}") from None
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, MemoryError) as error:
-            raise DataError(f"{where}: does not hold intervals: {error}") from None
+        table = Table.read(self.path, _FIELD, self.contact_with)
+        by_id = clients is not None and table.find("client", "id") is not None
+        mapping = self.mapping or ("id" if by_id else "random")
+        return self._of_table(table, clients if mapping == "id" else None), mapping
 
     def _of_table(self, table: Table, clients: int | None) -> Intervals:
         row = np.arange(table.rows)

@@ -5,7 +5,7 @@ from fedsim.inputs.tables.ids import Owned, clients_of, identified, owned
 from fedsim.inputs.tables.reading import note, reading
 from fedsim.inputs.tables.spans import Intervals, read_spans
 from fedsim.inputs.tables.table import Table
-from fedsim.inputs.tables.times import DAY_S, GAP, TIMES, After, Instants, in_order, instants, origin_of, picked
+from fedsim.inputs.tables.times import DAY_S, GAP, TIMES, After, Instants, followed, instants, origin_of, picked
 
 __all__ = [
     "DAY_S",
@@ -18,8 +18,8 @@ __all__ = [
     "Owned",
     "Table",
     "clients_of",
+    "followed",
     "identified",
-    "in_order",
     "instants",
     "note",
     "origin_of",

@@ -4,6 +4,7 @@ import csv
 import io
 import re
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -42,6 +43,7 @@ _COMMENTS: Final = re.compile(rb"(?:[ \t]*#[^\r\n]*[\r\n]+)+")
 _BLANK: Final = re.compile(rb"(?m)^[ \t]+\r?$")
 _MISSING: Final = r"^(?i:|--?|na|#?n/a|nan|null|none|\?)$"
 """What stands for nothing in a cell of text."""
+_TRIED: Final = 100
 _UNEQUAL: Final = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
 
 
@@ -194,8 +196,13 @@ def _apart(names: list[str]) -> list[str]:
     return stripped
 
 
-def as_numbers(values: "NDArray[Any] | pa.ChunkedArray") -> "NDArray[Any] | pa.StringArray":
-    """Return float64 with NaN for nothing, `datetime64` in us, or texts without blanks around and null for nothing."""
+def as_numbers(
+    values: "NDArray[Any] | pa.ChunkedArray", *, decimal_comma: bool = False
+) -> "NDArray[Any] | pa.StringArray":
+    """Return float64 with NaN for nothing, `datetime64` in us, or texts without blanks around and null for nothing.
+
+    Texts that are numbers, all of them, are read as these.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -220,4 +227,10 @@ def as_numbers(values: "NDArray[Any] | pa.ChunkedArray") -> "NDArray[Any] | pa.S
     if pa.types.is_boolean(values.type) or pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
         return np.asarray(numbers_of(values.cast(pa.float64(), safe=False)), dtype=np.float64)
     texts = pc.utf8_trim_whitespace(values.cast(pa.string())).combine_chunks()
-    return pc.if_else(pc.match_substring_regex(texts, _MISSING), pa.nulls(1, pa.string())[0], texts)
+    texts = pc.if_else(pc.match_substring_regex(texts, _MISSING), pa.nulls(1, pa.string())[0], texts)
+    for numbers in (texts, pc.replace_substring(texts, ",", ".")) if decimal_comma else (texts,):
+        with suppress(pa.ArrowInvalid):
+            # Arrow goes on after a cell that is no number, slowly.
+            pc.cast(numbers[:_TRIED], pa.float64())
+            return np.asarray(numbers_of(pc.cast(numbers, pa.float64())))
+    return texts

@@ -45,7 +45,7 @@ def note(where: str, what: str) -> None:
 
 def counted(where: str, count: int, what: str) -> None:
     """Note how many rows, devices or the like of a table were read in another way than they stand there, if any."""
-    if count:
+    if count and where:
         note(where, f"{count:,} {what}")
 
 

@@ -1,18 +1,16 @@
 """Spans of time of clients or devices, such as sessions and passes: sorted, apart, repeated with a period or not."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.errors import DataError
-from fedsim.inputs.bounds import check_column
 from fedsim.inputs.tables.published import LAST_STEP
-from fedsim.inputs.tables.reading import note
+from fedsim.inputs.tables.reading import counted
 from fedsim.inputs.tables.table import Table
-from fedsim.inputs.tables.times import DAY_S, GAP, TIMES, After, instants, origin_of, picked
+from fedsim.inputs.tables.times import DAY_S, GAP, TIMES, After, Instants, followed, instants, origin_of, picked
 from fedsim.units import SECONDS
 
 _STATES: Final = ("online", "available", "active", "state", "status")
@@ -34,14 +32,6 @@ class Intervals:
         """Return intervals given in any order, sorted; those that overlap or touch become one."""
         period = np.asarray(period_s, dtype=np.float64)
         owner, start, end = np.asarray(device, dtype=np.int64), np.asarray(start_s, float), np.asarray(end_s, float)
-        if not period.size or not np.all(period > 0):
-            raise DataError("every device needs a period above 0 s")
-        if owner.size and not (owner.min() >= 0 and owner.max() < period.size):
-            raise DataError(f"devices are numbered from 0 to {period.size - 1}")
-        if not np.all((start >= 0) & np.isfinite(start) & (end >= 0)):
-            raise DataError("starts and ends must be finite numbers of at least 0 s")
-        for name, times_s in (("start_s", start), ("end_s", end), ("period_s", period)):
-            check_column(times_s[np.isfinite(times_s)], name, SECONDS, "spans", DataError)
         over = (end < start) & (start < period[owner])
         outside, empty = start >= period[owner], (start == end) & (start < period[owner])
         cut = (end > period[owner]) & ~outside
@@ -51,14 +41,14 @@ class Intervals:
             (outside, "spans not used: they begin at the end of the period, or later"),
             (empty, "spans not used: they have no length"),
         ):
-            if where and rows.any():
-                note(where, f"{int(rows.sum()):,} {what}")
+            counted(where, int(rows.sum()), what)
         owner, start = np.append(owner, owner[over]), np.append(start, np.zeros(over.sum()))
         end = np.append(np.where(over, period[owner[: end.size]], end), end[over])
         end = np.minimum(end, period[owner])
         kept = np.flatnonzero(end > start)
         kept = kept[np.lexsort((start[kept], owner[kept]))]
         owner, start, end = _joined(owner[kept], start[kept], end[kept])
+        counted(where, kept.size - start.size, "spans overlap or touch one before them: they are one")
         offset = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=period.size))])
         return cls(offset, start, end, period)
 
@@ -103,8 +93,7 @@ def read_spans(
             table.refuse(f"{state}: states are not read; allowed: a row for each span, with start_s and end_s")
         start = end = instants(table, table.called(*TIMES), least=least)
         begins = origin_of(table, [start], origin)
-        seen = start.since(begins)[row]
-        row, device, start_s, end_s = _seen(table, row, device, seen, after, begins)
+        row, device, start_s, end_s = _seen(table, row, device, start.at(row), after, begins)
     else:
         start, end = (instants(table, table.called(*name), least=least) for name in names)
         if start.kind == "clock" or start.dated:
@@ -120,31 +109,45 @@ def read_spans(
         table.note(int((early & ~over).sum()), "spans are cut at the beginning of the run")
         table.note(int(over.sum()), "spans not used: they end before the beginning of the run")
         device, row, start_s, end_s = picked(~over, device, row, np.maximum(start_s, 0.0), end_s)
+    _refuse_times(table, names, row, device, start_s, end_s, period, after)
     open_ended = np.isnan(end_s)
-    latest_s = np.full(devices, -np.inf)
-    np.maximum.at(latest_s, device, np.nan_to_num(start_s, nan=np.inf))
-    wrong = np.isnan(start_s) | (open_ended & ((after == "none") | (start_s < latest_s[device])))
-    if wrong.any():
-        first = int(np.flatnonzero(wrong)[0])
-        name = names[0] if np.isnan(start_s[first]) else names[1]
-        table.refuse_cell(table.called(*name), int(row[first]), "times; the last end of a device may be left out")
-    back = np.flatnonzero((end_s < start_s) & np.isinf(period[device]))
-    if back.size:
-        allowed = f"ends of at least {start_s[back[0]]:g} s, the start, or a period over whose end a span lasts"
-        table.refuse_cell(table.called(*names[1]), int(row[back[0]]), allowed)
     table.note(int(open_ended.sum()), "spans have no end: they last to the end of the period")
     return Intervals.of(device, start_s, np.where(open_ended, period[device], end_s), period, table.where)
 
 
+def _refuse_times(
+    table: Table,
+    names: tuple[tuple[str, ...], tuple[str, ...]],
+    row: IntArray,
+    device: IntArray,
+    start_s: FloatArray,
+    end_s: FloatArray,
+    period_s: FloatArray,
+    after: After,
+) -> None:
+    """Refuse spans without a start or, but for the last of a device, an end, and those that end before they start."""
+    latest_s = np.full(period_s.size, -np.inf)
+    np.maximum.at(latest_s, device, np.nan_to_num(start_s, nan=np.inf))
+    endless = np.isnan(end_s) & ((after == "none") | (start_s < latest_s[device]))
+    far, back = f"times up to {SECONDS.greatest:g} s", (end_s < start_s) & np.isinf(period_s[device])
+    for name, wrong, allowed in (
+        (names[0], np.isnan(start_s), "times"),
+        (names[1], endless, "times; the last end of a device may be left out"),
+        (names[0], start_s > SECONDS.greatest, far),
+        (names[1], np.isfinite(end_s) & (end_s > SECONDS.greatest), f"{far}; the last end of a device may be left out"),
+        (names[1], back, "ends of at least {:g} s, the start, or a period over whose end a span lasts"),
+    ):
+        if wrong.any():
+            first = int(np.flatnonzero(wrong)[0])
+            table.refuse_cell(table.called(*name), int(row[first]), allowed.format(start_s[first]))
+
+
 def _seen(
-    table: Table, row: IntArray, device: IntArray, time_s: FloatArray, after: After, begins: float
+    table: Table, row: IntArray, device: IntArray, times: Instants, after: After, begins: float
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
     """Return row, device, start and end of each span without a gap in which a device has rows."""
-    known = np.isfinite(time_s)
-    table.note(int((~known).sum()), "rows not used: a value is missing")
-    row, device, time_s = picked(known, row, device, time_s)
-    order = np.lexsort((time_s, device))
-    row, device, time_s = picked(order, row, device, time_s)
+    device, value, row = followed(table, device, times, row)
+    time_s = replace(times, value=value).since(begins)
     same = np.diff(device, prepend=-1) == 0
     step_s = np.diff(time_s, prepend=np.nan)
     steps_s = step_s[same & (step_s > 0)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Never, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError, suggest
 from fedsim.inputs.tables.content import as_numbers, read_content
 from fedsim.inputs.tables.header import NUMBER, Name, Unit, meant
@@ -74,7 +74,7 @@ class Table:
         found = self.called(name)
         if found not in self._read:
             try:
-                self._read[found] = as_numbers(self.columns[found])
+                self._read[found] = as_numbers(self.columns[found], decimal_comma=self._decimal_comma)
             # Of texts in another encoding, and of Arrow's types that are no numbers, dates or texts.
             except (DataError, ValueError, TypeError, NotImplementedError, KeyError) as error:
                 self.refuse(f"{found}: it holds neither numbers nor dates nor texts: {error}")
@@ -180,34 +180,18 @@ class Table:
 
     def is_numeric(self, name: str) -> bool:
         values = self.values(name)
-        return values.dtype.kind == "f" if isinstance(values, np.ndarray) else bool(self._looks_like(values).all())
+        return isinstance(values, np.ndarray) and values.dtype.kind == "f"
 
     def _floats(self, name: str) -> FloatArray:
         values = self.values(name)
-        if isinstance(values, np.ndarray):
-            if values.dtype.kind != "f":
-                self.refuse_cell(name, 0, "numbers")
-            return values
-        import pyarrow as pa
-        import pyarrow.compute as pc
+        if not isinstance(values, np.ndarray):
+            import pyarrow.compute as pc
 
-        from fedsim.inputs.arrow import flags_of, numbers_of
-
-        try:
-            return numbers_of(pc.cast(values, pa.float64()))
-        except pa.ArrowInvalid:
-            wrong = ~self._looks_like(values)
-            commas = flags_of(pc.match_substring_regex(values, _DECIMAL_COMMA), True)
-            if not (commas[wrong].all() and self._decimal_comma):
-                self.refuse_cell(name, int(np.flatnonzero(wrong)[0]), "numbers")
-            return numbers_of(pc.cast(pc.replace_substring(values, ",", "."), pa.float64()))
-
-    def _looks_like(self, values: "pa.StringArray") -> BoolArray:
-        import pyarrow.compute as pc
-
-        from fedsim.inputs.arrow import flags_of
-
-        return flags_of(pc.match_substring_regex(values, NUMBER), True)
+            right = f"{NUMBER}|{_DECIMAL_COMMA}" if self._decimal_comma else NUMBER
+            self.refuse_cell(name, pc.match_substring_regex(values, right).index(False).as_py(), "numbers")
+        if values.dtype.kind != "f":
+            self.refuse_cell(name, 0, "numbers")
+        return values
 
 
 def _length(values: "NDArray[Any] | pa.ChunkedArray") -> int:

@@ -51,6 +51,10 @@ class Instants:
     dated: bool = False
     """Whether dates are hours of the days in another column."""
 
+    def at(self, rows: NDArray[Any]) -> "Instants":
+        """Return the instants of some rows, by their places or by a mask."""
+        return replace(self, value=self.value[rows])
+
     def since(self, origin: float) -> FloatArray:
         """Return seconds from an origin of the same kind on."""
         return (self.value - origin) / (1e6 if self.kind == "date" else 1.0)
@@ -185,12 +189,19 @@ def picked(at: NDArray[Any], *columns: NDArray[Any]) -> list[NDArray[Any]]:
     return [column[at] for column in columns]
 
 
-def in_order(table: Table, owner: IntArray, time_s: FloatArray) -> IntArray:
-    """Return the order of rows by their owners and instants, with a note where another one stands in the table."""
+def followed(table: Table, owner: IntArray, times: Instants, *columns: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return owners, instants and columns of the rows that have all of them, sorted by owners and instants, with notes.
+
+    An hour below that of the owner's row before is of the next day.
+    """
+    known = np.all([np.isfinite(one) for one in (times.value, *columns)], axis=0)
+    table.note(int((~known).sum()), "rows not used: a value is missing")
+    owner, *others = picked(known, owner, *columns)
+    value = times.at(known).by_days(table, owner).value
     by_owner = np.argsort(owner, kind="stable")
-    moved = int((np.diff(time_s[by_owner])[np.diff(owner[by_owner]) == 0] < 0).sum())
+    moved = int((np.diff(value[by_owner])[np.diff(owner[by_owner]) == 0] < 0).sum())
     table.note(moved, "rows come before the row above them in time: rows are sorted")
-    return np.lexsort((time_s, owner)).astype(np.int64)
+    return picked(np.lexsort((value, owner)), owner, value, *others)
 
 
 def _of_dates(values: "NDArray[Any] | pa.StringArray") -> tuple[FloatArray, Kind, bool] | None:
@@ -235,7 +246,7 @@ def _of_text(text: str | None) -> tuple[float, Kind | None]:
     if found := _DOTTED.match(text):
         text = "{}-{}-{}T{}:{}:{}".format(*found.groups())
     try:
-        date = datetime.fromisoformat(text)
+        date = datetime.fromisoformat(text.removesuffix(" UTC") + "+00:00" * text.endswith(" UTC"))
         kind: Kind = "date" if date.tzinfo else "local"
         since = (date if date.tzinfo else date.replace(tzinfo=UTC)) - _EPOCH
     except (ValueError, OverflowError):

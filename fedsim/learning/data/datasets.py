@@ -115,6 +115,11 @@ class Dataset:
         """Number of tokens that texts may have; without the one that alone fills them up. None without texts."""
         return None if self.vocabulary is None else self.vocabulary - self._has_a_token_to_fill
 
+    def copied(self) -> "Dataset":
+        """Return the set with samples and targets in memory of its own."""
+        parts = ("train_x", "train_y", "test_x", "test_y")
+        return replace(self, **{name: getattr(self, name).copy() for name in parts})
+
     def filled_with_zeros(self) -> "Dataset":
         """Return the set for a model that knows the tokens of the texts alone: they are filled up with token 0."""
         if not self._has_a_token_to_fill:

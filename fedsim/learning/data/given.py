@@ -214,14 +214,16 @@ def _rows(value: Any, noun: str) -> tuple[Rows, Rows]:
     if not isinstance(value, MapStyle) or isinstance(value, np.ndarray | tuple):
         raise DataError(f"{noun}: {type(value).__name__} is no data set; {ALLOWED}")
     get: Callable[[int], Any] = value.__getitem__
-    items = [asked(noun, "__getitem__", get, index) for index in range(asked(noun, "__len__", value.__len__))]
-    wrong = next((item for item in items if not isinstance(item, tuple | list) or len(item) != _PAIR), None)
-    if not items or wrong is not None:
-        found = "no items" if wrong is None else f"items such as {type(wrong).__name__}"
-        if isinstance(wrong, tuple | list):
-            found = f"items of {len(wrong)} parts"
-        raise DataError(f"{noun}: {found}; allowed: pairs of a sample and its target, at least one")
-    x, y = ([array_of(item[place]) for item in items] for place in (0, 1))
+    x, y = list[NDArray[Any]](), list[NDArray[Any]]()
+    for index in range(asked(noun, "__len__", value.__len__)):
+        item = asked(noun, "__getitem__", get, index)
+        if not isinstance(item, tuple | list) or len(item) != _PAIR:
+            parts = f" of {len(item)} parts" if isinstance(item, tuple | list) else f" such as {type(item).__name__}"
+            raise DataError(f"{noun}: items{parts}; allowed: pairs of a sample and its target, at least one")
+        for rows, part in zip((x, y), item, strict=True):
+            rows.append(array_of(part).copy())  # the next item may lie in the same memory
+    if not x:
+        raise DataError(f"{noun}: no items; allowed: pairs of a sample and its target, at least one")
     return x, y
 
 

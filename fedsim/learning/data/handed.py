@@ -13,6 +13,7 @@ from fedsim.foreign import Foreign, code_of, parameters_of, place_of, required_o
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.data.division import Division, Undivided
 from fedsim.learning.data.given import ALLOWED, TARGET_FILL, MapStyle, divided, read
+from fedsim.learning.generators import own_generators
 from fedsim.registry import Component
 
 
@@ -22,6 +23,7 @@ class HandedData(Foreign):
     reads: ClassVar[frozenset[str]] = frozenset({TARGET_FILL})
 
     @classmethod
+    @own_generators(0)
     def of_object(cls, value: Any) -> Self:
         """Return the part of an object, which is read now and identified by the digest of its content."""
         if isinstance(value, str | bytes | Mapping | int | float) or value is None:
@@ -36,6 +38,7 @@ class HandedData(Foreign):
             data = made._read()
         else:
             data = read(value, None, f"data set {place}")
+            data = data.copied() if data is value else data
         return cls.holding(data, place, content=divided(data).digest)
 
     @classmethod
@@ -65,6 +68,7 @@ class HandedData(Foreign):
         users = self.found.users if isinstance(self.found, Undivided) else self.found.train_users
         return frozenset({USERS} if users is not None else ())
 
+    @own_generators(0)
     def load(
         self,
         data_dir: Path | None = None,

@@ -28,7 +28,7 @@ from fedsim.learning.executors.objective import Seen
 from fedsim.learning.executors.own_code import named_faults
 from fedsim.learning.executors.sequential import SequentialExecutor, device_of
 from fedsim.learning.executors.trainer import Trainer
-from fedsim.learning.models.generators import torch_generator
+from fedsim.learning.generators import torch_generator
 
 _MOST_SLOTS: Final = 16
 _WARM_UPS: Final = 2

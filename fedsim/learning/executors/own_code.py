@@ -103,6 +103,13 @@ class Sandbox:
                     f"model {self._name}: a pass changes {name}, which is no part of an update",
                     "allowed: parameters that are trained, and buffers that a pass in training mode changes",
                 )
+        known = {id(array) for _, _, _, array, _ in self._arrays}
+        for name, parameter in self._flat.module.named_parameters():
+            if id(parameter) not in known:
+                raise StateError(
+                    f"model {self._name}: a pass makes {name}, which is not trained",
+                    "allowed: layers that are made with the model",
+                )
 
     def _put_back(self) -> None:
         for _, own, last, array, _ in self._arrays:
@@ -120,6 +127,12 @@ class Sandbox:
         """Return what is not copied: layers and arrays of the module itself."""
         inner = [*self._flat.module.modules(), *(array for _, _, _, array, _ in self._arrays)]
         return {id(one): one for one in inner}
+
+
+def sandbox_of(setup: TrainingSetup, flat: FlatModule) -> Sandbox | None:
+    """Return the sandbox of a module; none where no code of a user's takes part."""
+    own = has_own_code(setup, flat.module)
+    return Sandbox(flat, own_name(setup.model) or type(setup.model).__name__) if own else None
 
 
 def _is_constant(value: Any) -> bool:

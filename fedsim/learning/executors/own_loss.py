@@ -1,12 +1,14 @@
 """The loss of a local algorithm that has one of its own, on one client's batches."""
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 
 import torch
 from torch import Tensor, nn
 
 from fedsim.learning.algorithms.contracts import ALGORITHM, Batch
 from fedsim.learning.executors.contracts import TrainingJob, TrainingSetup
+from fedsim.learning.executors.own_code import sandbox_of
 from fedsim.learning.models.flat_module import FlatModule, build_flat
 from fedsim.learning.models.pooling import pool_before_relu
 
@@ -23,6 +25,7 @@ class OwnLoss:
         self._other = build_flat(setup.model, data.shape, setup.outputs, setup.seed, channels_last=True)
         pool_before_relu(self._other.module)
         self._other.module.eval()
+        self._alone = sandbox_of(setup, self._other) or nullcontext()
         self._compared = _Representation(self._other)
         self._job: TrainingJob | None = None
 
@@ -34,7 +37,7 @@ class OwnLoss:
         anchors = {}
         for name, vector in ({} if self._job is None else self._job.anchors).items():
             self._other.load(vector)
-            with torch.no_grad():
+            with self._alone, torch.no_grad():
                 self._other.module(images)
             anchors[name] = self._compared.taken()
         found: Tensor = self._algorithm.loss(Batch(data, scores, labels, self._trained.taken(), anchors))

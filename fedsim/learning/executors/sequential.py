@@ -25,8 +25,8 @@ from fedsim.learning.executors.contracts import (
 from fedsim.learning.executors.cores import worker_count
 from fedsim.learning.executors.own_code import named_faults
 from fedsim.learning.executors.trainer import Trainer, one_thread
+from fedsim.learning.generators import torch_generator
 from fedsim.learning.models.flat_module import FlatModule
-from fedsim.learning.models.generators import torch_generator
 
 
 def device_of(device: str) -> torch.device:

@@ -1,7 +1,6 @@
 """One client's training, and the scores of a model, on one thread: the arithmetic that has one set of bits."""
 
 import contextlib
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
@@ -17,17 +16,15 @@ from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
 from fedsim.learning.executors.objective import Objective, Seen
 from fedsim.learning.executors.optimizers import Optimizer, in_order
-from fedsim.learning.executors.own_code import Sandbox, has_own_code, named_faults
+from fedsim.learning.executors.own_code import named_faults, sandbox_of
 from fedsim.learning.executors.own_loss import OwnLoss
+from fedsim.learning.generators import ONE_AT_A_TIME, kept_generators, seed_generators, torch_generator
 from fedsim.learning.models.flat_module import build_flat
-from fedsim.learning.models.generators import kept_generators, seed_generators, torch_generator
 from fedsim.learning.models.inputs import Inputs
 from fedsim.learning.models.pooling import pool_before_relu
-from fedsim.learning.models.settings import own_name
 from fedsim.learning.tasks.contracts import TASK
 from fedsim.learning.torch_modes import fast_modes
 
-_TURN: Final = threading.RLock()
 _OF_BATCHES: Final = 0x5DEECE66D
 """Makes the seed of made batches of that of dropout."""
 
@@ -47,8 +44,7 @@ class Trainer:
             setup.model, data.shape, setup.outputs, setup.seed, channels_last=last, device=self.device
         )
         pool_before_relu(self.flat.module)
-        own = has_own_code(setup, self.flat.module)
-        self.sandbox = Sandbox(self.flat, own_name(setup.model) or type(setup.model).__name__) if own else None
+        self.sandbox = sandbox_of(setup, self.flat)
         self._own_loss = OwnLoss(setup, self.flat) if setup.algorithm.has_loss else None
         self._objective, self._task = Objective(setup), TASK.checked(setup.task)
         self._optimizer = Optimizer(self.flat.parameters.data[None], setup)
@@ -198,7 +194,7 @@ def one_thread(setup: TrainingSetup) -> Iterator[None]:
 
     The number of threads belongs to the whole process, so that a concurrent caller that sets it back would change sums.
     """
-    with _TURN:
+    with ONE_AT_A_TIME:
         before = torch.get_num_threads()
         torch.set_num_threads(1)
         try:

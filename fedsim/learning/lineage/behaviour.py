@@ -5,10 +5,8 @@ environment variable. Its numbers do, where the probes exercise it; for the rest
 """
 
 import copy
-import random
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
@@ -23,7 +21,9 @@ from fedsim.identity import identity, user_code
 from fedsim.learning.aggregation.contracts import Aggregator
 from fedsim.learning.algorithms.contracts import ALGORITHM, Gathered, LocalTask
 from fedsim.learning.compression.compressors import Compressor
+from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import EvaluationJob, TrainingJob, TrainingSetup
+from fedsim.learning.generators import own_generators
 from fedsim.learning.lineage.asked import digest_of
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.layout import ModelLayout
@@ -35,6 +35,8 @@ _SAMPLES: Final = 8
 _BATCH: Final = 4
 _ROUNDS: Final = (0, 1, 10, 100)
 _NUMBERS: Final = 12
+_MOST_NUMBERS: Final = 100_000
+_STEPS: Final = 100
 _AWAY: Final = 0.05
 """Spread of the noise on the initial numbers, so that layers which begin at zero take part."""
 
@@ -105,32 +107,44 @@ def behaviour_of_metrics(setup: TrainingSetup, layout: ModelLayout) -> str:
     from fedsim.learning.executors.sequential import SequentialExecutor
 
     try:
-        with _seeded():
+        with own_generators(0):
             (found,) = SequentialExecutor(setup).evaluate([EvaluationJob(_beside(layout), _rows(setup))])
     except Exception:  # the run says what fails
         return uuid.uuid4().hex
     return digest_of("metrics", *found.sums, *map(repr, found.metrics.values()))
 
 
-def behaviour_of_rule(part: object) -> Behaviour:
-    """Return what a rule makes of fixed arrays, twice over."""
-    if not is_own(part):
-        return OF_FEDSIM
-    found = []
-    for _ in range(2):
-        with _seeded():
-            try:
-                found.append(digest_of("rule", *_bytes(list(_probe(_copied(unchecked(part)))))))
-            except Exception as failure:  # the run says what fails, with the client and the round
-                return _untold(f"learning: {name_of(part)} fails on a probe ({type(failure).__name__})")
-    if found[0] != found[1]:
-        return _untold(f"learning: {name_of(part)} gives other numbers for the same arrays")
-    return Behaviour(found[0])
+class TriedRules:
+    """What rules of a run are in digests; one of the user's own is tried once, on few and on many numbers."""
 
+    def __init__(self, numbers: int) -> None:
+        self._sizes = (_NUMBERS, min(max(numbers, _NUMBERS), _MOST_NUMBERS))
+        self._tried: dict[int, tuple[object, Behaviour]] = {}
 
-def identity_of_rule(part: object) -> str:
-    """Return what stands for a rule in digests: its identity, and for one of the user's own what it does."""
-    return f"{identity(part)} {behaviour_of_rule(part).text}" if is_own(part) else identity(part)
+    def behaviour(self, part: object) -> Behaviour:
+        """Return what a rule makes of fixed arrays, twice over."""
+        if not is_own(part):
+            return OF_FEDSIM
+        if id(part) not in self._tried:
+            self._tried[id(part)] = part, self._behaviour(part)
+        return self._tried[id(part)][1]
+
+    def identity(self, part: object) -> str:
+        """Return what stands for a rule in digests: its identity, and for one of the user's own what it does."""
+        return f"{identity(part)} {self.behaviour(part).text}" if is_own(part) else identity(part)
+
+    def _behaviour(self, part: object) -> Behaviour:
+        found, tried = [], _copied(unchecked(part))
+        for _ in range(2):
+            with own_generators(0):
+                try:
+                    probes = [list(_probe(tried, size)) for size in self._sizes]
+                except Exception as failure:  # the run says what fails, with the client and the round
+                    return _untold(f"learning: {name_of(part)} fails on a probe ({type(failure).__name__})")
+                found.append(digest_of("rule", *_bytes(probes)))
+        if found[0] != found[1]:
+            return _untold(f"learning: {name_of(part)} gives other numbers for the same arrays")
+        return Behaviour(found[0])
 
 
 def _copied(part: Any) -> Any:
@@ -147,14 +161,14 @@ def _untold(why: str) -> Behaviour:
 
 
 def _standard_job(setup: TrainingSetup, layout: ModelLayout) -> Iterator[bytes]:
-    """Yield the bits of the standard trainings and evaluation."""
-    from fedsim.learning.executors.sequential import SequentialExecutor
+    """Yield the bits of the standard trainings and evaluation, of a model that is built for them."""
+    from fedsim.learning.executors.trainer import Trainer
 
     algorithm = ALGORITHM.checked(setup.algorithm, corrects=setup.algorithm.corrects)
-    yield layout.initial.tobytes()
-    with _seeded():
-        executor, part = SequentialExecutor(setup), algorithm.part(layout)
+    with own_generators(0):
+        trainer, part = Trainer(setup), algorithm.part(layout)
         model, memory, shared = _beside(layout), dict[str, Any](), dict[str, Any]()
+        yield trainer.flat.layout.initial.tobytes()
         yield from _bytes([part, algorithm.pull, algorithm.numbers_more(layout)])
         for number in range(2):
             steps = int(setup.local.batches(_rows(setup).size, 1.0, layout.smallest_batch))
@@ -165,7 +179,8 @@ def _standard_job(setup: TrainingSetup, layout: ModelLayout) -> Iterator[bytes]:
                 rates = setup.local.learning_rate * setup.local.schedule.factors(number, steps)
             rng = np.random.default_rng(number)
             job = TrainingJob(start.model, _rows(setup), 1.0, rng, {}, start.offset, dict(start.anchors), rates)
-            (result,) = executor.train([job])
+            with trainer.turn():
+                result = trainer.train(job)
             memory = dict(algorithm.end(task, result.difference))
             yield from _bytes([result.difference, result.loss, result.loss_rms, start, memory])
             yield from _bytes([algorithm.own_model(layout, model, memory)])
@@ -175,8 +190,8 @@ def _standard_job(setup: TrainingSetup, layout: ModelLayout) -> Iterator[bytes]:
                 stepped = algorithm.step(Gathered(update, drift, 1, shared, layout, 3))
                 shared = dict(stepped.shared)
                 yield from _bytes([stepped.update, shared])
-        (found,) = executor.evaluate([EvaluationJob(model, _rows(setup))])
-        yield from _bytes([found.loss])
+        with trainer.turn():
+            yield trainer.score(Chunk(model, _rows(setup), 0, _rows(setup).size)).tobytes()
 
 
 def _beside(layout: ModelLayout) -> Any:
@@ -191,28 +206,29 @@ def _rows(setup: TrainingSetup) -> Any:
     return np.unique(np.linspace(0, count - 1, min(count, _SAMPLES)).astype(np.int64))
 
 
-def _probe(part: object) -> Iterator[object]:
-    """Yield what a rule gives: a server's step, an aggregation, a message, a schedule, a release."""
+def _probe(part: object, size: int) -> Iterator[object]:
+    """Yield what a rule gives: a server's steps, an aggregation, a message, a schedule, a release."""
     rng = np.random.default_rng(0)
-    one, other = (rng.normal(size=_NUMBERS).astype(np.float32) for _ in range(2))
+    one, other = (rng.normal(size=size).astype(np.float32) for _ in range(2))
+    tensors = [size - 4, 4]
     if isinstance(part, ServerOptimizer):
-        state = part.init(_NUMBERS)
-        for _ in range(3):
+        state = part.init(size)
+        for _ in range(_STEPS if size == _NUMBERS else 3):
             one, state = part.step(one, other, state)
             yield [one, dict(state)]
     elif isinstance(part, Aggregator):
-        many = rng.normal(size=(max(7, part.least_updates), _NUMBERS)).astype(np.float32)
-        yield part.combine(many, np.full(len(many), 1 / len(many)), _NUMBERS - 2)
+        many = rng.normal(size=(max(7, part.least_updates), size)).astype(np.float32)
+        yield part.combine(many, np.full(len(many), 1 / len(many)), size - 2)
     elif isinstance(part, Compressor):
-        yield [part.bits([8, 4]), part.compress(one, [8, 4], np.random.default_rng(1))]
+        yield [part.bits(tensors), part.compress(one, tensors, np.random.default_rng(1))]
     elif isinstance(part, UpdateStep):
         message = Message(Sender(0, 0, 0, None), one)
         part.client(message)
-        yield [part.bits(32.0 * _NUMBERS, [8, 4]), message.numbers]
+        yield [part.bits(32.0 * size, tensors), message.numbers]
     elif isinstance(part, Schedule):
         yield [part.factors(version, 5) for version in _ROUNDS]
     elif isinstance(part, _Releases):
-        yield part.release(one, 1.0, np.arange(_NUMBERS) >= _NUMBERS - 2, np.random.default_rng(1))
+        yield part.release(one, 1.0, np.arange(size) >= size - 2, np.random.default_rng(1))
 
 
 def _bytes(values: Mapping[str, Any] | Sequence[Any]) -> Iterator[bytes]:
@@ -228,16 +244,3 @@ def _bytes(values: Mapping[str, Any] | Sequence[Any]) -> Iterator[bytes]:
 
 def _named(table: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
     return sorted(table.items())
-
-
-@contextmanager
-def _seeded() -> Iterator[None]:
-    """Seed the generators of Python and NumPy, and put them back; torch's are an executor's."""
-    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - the user's code may draw from it
-    random.seed(0)
-    np.random.seed(0)  # noqa: NPY002
-    try:
-        yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpy)  # noqa: NPY002

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from fedsim.arrays import Vector
 from fedsim.learning.data.shapes import Shape
-from fedsim.learning.models.generators import own_generators, torch_generator
+from fedsim.learning.generators import own_generators, torch_generator
 from fedsim.learning.models.inputs import blank
 from fedsim.learning.models.layout import Entry, ModelLayout
 from fedsim.learning.models.own.trial import check_scores

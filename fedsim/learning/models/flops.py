@@ -9,6 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry, shape_wrapper
 
 from fedsim.learning.data.shapes import Shape
+from fedsim.learning.generators import own_generators
 from fedsim.learning.local_training import FORWARD_AND_BACKWARD
 from fedsim.learning.models.flat_module import built
 from fedsim.learning.models.inputs import blank
@@ -17,6 +18,7 @@ from fedsim.learning.torch_modes import own_modes
 
 
 @own_modes()
+@own_generators(0)
 def training_flops(model: ModelPart, shape: Shape, classes: int) -> float:
     """Return the floating-point operations of one sample in training: `FORWARD_AND_BACKWARD` times those forward.
 
@@ -25,8 +27,7 @@ def training_flops(model: ModelPart, shape: Shape, classes: int) -> float:
     up the vector of a word costs nothing. Where parameters stay as they are, the pass backward is counted too, since it
     is shorter there.
     """
-    with torch.random.fork_rng(devices=[]):
-        module = built(model, shape, classes).eval()
+    module = built(model, shape, classes).eval()
     counter = _Counter()
     whole = all(one.requires_grad for one in module.parameters())
     # Without gradients torch has an operation for all of attention at once, which it does not count.

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.errors import RunError
+from fedsim.learning.generators import own_generators
 from fedsim.learning.models.settings import Architecture
 from fedsim.learning.torch_modes import own_modes
 
@@ -29,7 +30,7 @@ class TrainedModel:
         """Return a fresh module with these numbers, in evaluation mode; torch's random state stays as it is."""
         import torch
 
-        with torch.random.fork_rng(devices=[]):
+        with own_generators(0):
             module = self.architecture.build()
         try:
             module.load_state_dict({name: torch.from_numpy(np.array(values)) for name, values in self.arrays.items()})

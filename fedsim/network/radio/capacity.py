@@ -8,16 +8,17 @@ from typing import Final, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedsim.arrays import FloatArray
+from fedsim.arrays import FloatArray, constant
 from fedsim.network.radio.contracts import Fading
 from fedsim.units import db_to_linear, linear_to_db
 
+_LOG_2: Final = constant(math.log(2.0))
 _FRACTION_FROM: Final = 30.0
 _FRACTION_DEPTH: Final = 24
 
 
 def spectral_efficiency(snr: ArrayLike) -> FloatArray:
-    return np.log1p(np.asarray(snr, dtype=np.float64)) / math.log(2.0)
+    return np.log1p(np.asarray(snr, dtype=np.float64)) / _LOG_2
 
 
 def rayleigh_efficiency(snr: ArrayLike) -> FloatArray:

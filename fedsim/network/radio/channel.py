@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedsim.arrays import FloatArray, IntArray, all_of, largest, positions
+from fedsim.arrays import FloatArray, IntArray, all_of, constant, largest, positions
 from fedsim.network.radio.contracts import Fading
 from fedsim.network.radio.selectivity import BandRates
 from fedsim.network.radio.shares.fair_gain import FairGain
@@ -27,6 +27,8 @@ from fedsim.units import db_to_linear, thermal_noise_dbm
 
 MOST_BLOCKS: Final = 2**18
 """Blocks of a transfer that are drawn one by one; see `Channel.transfer_s`."""
+
+_ZERO, _ONE = constant(0.0), np.array(1)
 
 SHANNON_LIMIT: Final = Shannon(snr_gap_db=0.0, ceiling="none")
 
@@ -74,10 +76,14 @@ class Channel:
         ids = np.asarray(client)
         u = self.streams.uniform(self.stream, ids if self.ids is None else self.ids[ids], block)
         if self._band is None:
-            width_hz = self.bandwidth_hz if self.widths_hz is None else self.widths_hz[ids]
+            width_hz = self._width_hz if self.widths_hz is None else self.widths_hz[ids]
             return width_hz * self.rate.efficiency(self.snr[ids] * self.fading.gain_quantile(u))
         rates, row = self._band
         return np.asarray(self.ergodic_rate_bps[ids] * rates.share_of_mean(row[ids], u))
+
+    @cached_property
+    def _width_hz(self) -> FloatArray:
+        return constant(self.bandwidth_hz)
 
     def band(self, width_hz: float) -> BandRates | None:
         """Return the rates of a share in fading blocks; None where fading is flat."""
@@ -194,17 +200,24 @@ class Channel:
         u = self.streams.uniform(self.stream, client if self.ids is None else self.ids[client], block)
         return self.fading.gain_quantile(u)
 
+    @cached_property
+    def _coherence_s(self) -> FloatArray:
+        return constant(self.fading.coherence_s)
+
     def _integrate(self, client: IntArray, start_s: FloatArray, bits: float, longest_s: float) -> FloatArray:
         """Return the durations of transfers of which the longest is expected to take some seconds, shape (n,)."""
-        coherence_s = self.fading.coherence_s
+        coherence_s, sought = self._coherence_s, constant(bits)
         first, first_s = self._first_blocks(start_s)
         took_s, going, passed = np.empty(client.size), positions(client.size), 0
         sent: FloatArray | float = 0.0
         while client.size and passed < MOST_BLOCKS:
             count = min(
-                _blocks_to_draw(longest_s / coherence_s), max(1, _ELEMENTS // client.size), MOST_BLOCKS - passed
+                _blocks_to_draw(longest_s / self.fading.coherence_s),
+                max(1, _ELEMENTS // client.size),
+                MOST_BLOCKS - passed,
             )
-            rate = self.rate_bps(client[:, None], first[:, None] + np.arange(passed, passed + count))
+            block = first[:, None] + (np.arange(passed, passed + count) if passed else positions(count))
+            rate = self.rate_bps(client[:, None], block)
             # The bits sent before each block, and after the last one.
             total = np.empty((client.size, count + 1))
             total[:, 0] = sent
@@ -213,10 +226,10 @@ class Channel:
                 np.multiply(rate[:, 0], first_s, out=total[:, 1])
             # A sequential sum: the result does not depend on where one chunk ends and the next begins.
             np.add.accumulate(total, axis=1, out=total)
-            done = total[:, -1] >= bits
+            done = total[:, -1] >= sought
             if passed == 0 and all_of(done):
-                return _ends_s(rate, total, bits, first_s, passed, coherence_s)
-            took_s[going[done]] = _ends_s(rate[done], total[done], bits, first_s[done], passed, coherence_s)
+                return _ends_s(rate, total, sought, first_s, passed, coherence_s)
+            took_s[going[done]] = _ends_s(rate[done], total[done], sought, first_s[done], passed, coherence_s)
             passed += count
             left = ~done
             going, client, first, first_s, sent = going[left], client[left], first[left], first_s[left], total[left, -1]
@@ -244,18 +257,18 @@ class Channel:
 
     def _first_blocks(self, start_s: FloatArray) -> tuple[IntArray, FloatArray]:
         """Return the block of each instant, and the seconds that are left of it."""
-        coherence_s = self.fading.coherence_s
+        coherence_s = self._coherence_s
         first = (start_s / coherence_s).astype(np.int64)
-        return first, np.minimum(np.maximum((first + 1) * coherence_s - start_s, 0.0), coherence_s)
+        return first, np.minimum(np.maximum((first + _ONE) * coherence_s - start_s, _ZERO), coherence_s)
 
 
 def _ends_s(
-    rate: FloatArray, total: FloatArray, bits: float, first_s: FloatArray, passed: int, coherence_s: float
+    rate: FloatArray, total: FloatArray, bits: FloatArray, first_s: FloatArray, passed: int, coherence_s: FloatArray
 ) -> FloatArray:
     """Return the durations of transfers that end within a chunk of blocks, shape (n,)."""
     row, last = positions(len(rate)), (total[:, 1:] >= bits).argmax(axis=1)
-    block = passed + last
-    begun_s = np.maximum(first_s + (block - 1) * coherence_s, 0.0)
+    block = passed + last if passed else last
+    begun_s = np.maximum(first_s + (block - _ONE) * coherence_s, _ZERO)
     needs_s = (bits - total[row, last]) / rate[row, last]
     ends_s: FloatArray = np.minimum(begun_s + needs_s, first_s + block * coherence_s)
     return ends_s

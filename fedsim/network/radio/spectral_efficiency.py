@@ -3,14 +3,14 @@
 A law gives the efficiency at an instantaneous SNR, and its mean over fading.
 """
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, Final, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from pydantic import BeforeValidator, Field, PositiveFloat
 
 from fedsim.answers import Contract, Numbers, same_shape
-from fedsim.arrays import FloatArray
+from fedsim.arrays import FloatArray, constant
 from fedsim.network.radio.capacity import mean_below_ceiling, spectral_efficiency
 from fedsim.network.radio.contracts import Fading
 from fedsim.registry import Component, Registry, refusal
@@ -97,9 +97,9 @@ def _positive_or_none(value: Any) -> Any:
 
 
 @lru_cache
-def _gap(snr_gap_db: float) -> float:
+def _gap(snr_gap_db: float) -> FloatArray:
     """Return a gap in dB as a ratio; it is asked for with each transfer."""
-    return float(db_to_linear(snr_gap_db))
+    return constant(float(db_to_linear(snr_gap_db)))
 
 
 class Shannon(Component):
@@ -127,7 +127,11 @@ class Shannon(Component):
 
     def efficiency(self, snr: FloatArray) -> FloatArray:
         free = spectral_efficiency(snr / _gap(self.snr_gap_db))
-        return free if self.ceiling == "none" else np.minimum(free, self.ceiling)
+        return free if self.ceiling == "none" else np.minimum(free, self._highest)
+
+    @cached_property
+    def _highest(self) -> FloatArray:
+        return constant(float(self.ceiling))
 
     def mean_efficiency(self, snr: FloatArray, fading: Fading) -> FloatArray:
         usable = snr / _gap(self.snr_gap_db)

@@ -7,7 +7,7 @@ import itertools
 import math
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Final, Literal, Protocol, Self
 
@@ -21,10 +21,9 @@ from fedsim.inputs.paths import InputPath
 from fedsim.inputs.tables import (
     IDS,
     TIMES,
-    Instants,
     Table,
+    followed,
     identified,
-    in_order,
     instants,
     note,
     origin_of,
@@ -251,20 +250,16 @@ def _ways(table: Table, clients: int | None, origin: float | str | None) -> Poin
     least = 0.0 if origin is None else -np.inf
     times = instants(table, table.called(*TIMES), least=least)
     begins = origin_of(table, [times], origin)
-    time_s = Instants(times.value[row], times.kind).by_days(table, client).since(begins)
     x_m, y_m = (table.numbers(name, COORDINATES, missing="nan", rows=row) for name in ("x_m", "y_m"))
-    known = np.isfinite(time_s) & np.isfinite(x_m) & np.isfinite(y_m)
-    if not known.any():
-        table.refuse("it has no row with an instant and a place; allowed: at least one")
-    table.note(int((~known).sum()), "rows not used: a value is missing")
     there = np.bincount(client, minlength=clients) > 0
-    row, client, time_s, x_m, y_m = picked(known, row, client, time_s, x_m, y_m)
+    client, value, row, x_m, y_m = followed(table, client, times.at(row), row, x_m, y_m)
+    if not client.size:
+        table.refuse("it has no row with an instant and a place; allowed: at least one")
     lost = there & (np.bincount(client, minlength=clients) == 0)
     table.note(int(lost.sum()), "clients stand where they are placed: none of their rows has an instant and a place")
+    time_s = replace(times, value=value).since(begins)
     if time_s.max() < 0:
         table.refuse(f"origin: {origin!r} is not allowed; all rows are of instants before it")
-    order = in_order(table, client, time_s)
-    row, client, time_s, x_m, y_m = picked(order, row, client, time_s, x_m, y_m)
     again = (np.diff(client, prepend=-1) == 0) & (np.diff(time_s, prepend=-1.0) == 0)
     for at in np.flatnonzero(again & ((np.diff(x_m, prepend=0.0) != 0) | (np.diff(y_m, prepend=0.0) != 0)))[:1]:
         what = f"at {time_s[at]:g} s client {client[at]} is at two places: ({x_m[at - 1]:g}, {y_m[at - 1]:g}) and"

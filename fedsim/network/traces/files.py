@@ -1,5 +1,6 @@
 """Files of rates over time: tables (CSV, Parquet, NPZ), and packet-delivery files of Mahimahi."""
 
+from dataclasses import replace
 from typing import Annotated, Final, Literal, Self
 
 import numpy as np
@@ -7,9 +8,8 @@ from pydantic import Field, model_validator
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError
-from fedsim.inputs.bounds import check_column
 from fedsim.inputs.paths import InputPath
-from fedsim.inputs.tables import GAP, IDS, After, Instants, Table, in_order, instants, note, owned, picked
+from fedsim.inputs.tables import GAP, IDS, After, Instants, Table, followed, instants, note, owned
 from fedsim.inputs.tables.content import TABLES, suffix_of, unpacked
 from fedsim.inputs.tables.header import UNITS, Name
 from fedsim.network.traces.capacity import Capacities
@@ -120,26 +120,13 @@ class RateFile(Settings):
         if self.time is not None:
             given = None if self.time_unit is None else UNITS[self.time_unit]
             times = instants(table, self.time, given)
-        known = np.isfinite(rate_bps) & (True if times is None else np.isfinite(times.value))
-        if times is None and not known.all():
-            table.refuse_cell(
-                self.rate, int(np.flatnonzero(~known)[0]), "numbers of at least 0 in rows of equal length"
-            )
-        table.note(int((~known).sum()), "rows not used: a value is missing")
-        row, owner = picked(known[row], row, owner)
-        rows = row[np.argsort(owner, kind="stable")]
+        if times is not None:
+            return _pieces(table, self.time or "", owner, times.at(row), rate_bps[row])
+        if (unknown := np.flatnonzero(np.isnan(rate_bps))).size:
+            table.refuse_cell(self.rate, int(unknown[0]), "numbers of at least 0 in rows of equal length")
+        rows, step_s = row[np.argsort(owner, kind="stable")], self.step_s or 0.0
         parts = np.split(rows, np.flatnonzero(np.diff(np.sort(owner))) + 1)
-        if times is None:
-            step_s = self.step_s or 0.0
-            return [(np.arange(part.size + 1, dtype=np.float64) * step_s, rate_bps[part]) for part in parts]
-        times = Instants(times.value[rows], times.kind).by_days(table, np.sort(owner))
-        ends = np.cumsum([part.size for part in parts])
-        values = [Instants(value, times.kind) for value in np.split(times.value, ends[:-1])]
-        return [
-            _pieces(table, self.time or "", one.since(float(one.value.min())), rate_bps[part])
-            for part, one in zip(parts, values, strict=True)
-            if part.size
-        ]
+        return [(np.arange(part.size + 1, dtype=np.float64) * step_s, rate_bps[part]) for part in parts]
 
 
 def _numbered(table: Table, trace: str | None) -> IntArray:
@@ -155,19 +142,26 @@ def _numbered(table: Table, trace: str | None) -> IntArray:
     return np.asarray(np.argsort(order)[place], dtype=np.int64)
 
 
-def _pieces(table: Table, name: str, time_s: FloatArray, rate_bps: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return edges and rates of a trace: the mean of the rows of an instant, the last row as long as the one before."""
-    order = in_order(table, np.zeros(time_s.size, dtype=np.int64), time_s)
-    edge_s, first, count = np.unique(time_s[order], return_index=True, return_counts=True)
-    rates = np.add.reduceat(rate_bps[order], first) / count
-    table.note(int(time_s.size - edge_s.size), "rows have the instant of another row: their mean rate holds")
-    if edge_s.size < 2:
+def _pieces(
+    table: Table, name: str, owner: IntArray, times: Instants, rate_bps: FloatArray
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Return edges and rates of traces: the mean of the rows of an instant, the last row as long as the one before."""
+    owner, value, rate_bps = followed(table, owner, times, rate_bps)
+    first = np.flatnonzero((np.diff(owner, prepend=-1) != 0) | (np.diff(value, prepend=np.nan) != 0))
+    rates = np.add.reduceat(rate_bps, first) / np.diff(first, append=owner.size)
+    table.note(owner.size - first.size, "rows have the instant of another row: their mean rate holds")
+    begins = np.flatnonzero(np.diff(owner[first], prepend=-1))
+    if np.diff(begins, append=first.size).min() < 2:
         table.refuse(f"{name}: a trace has one instant; allowed: at least two, or step_s in place of time")
-    length_s = np.diff(edge_s)
-    gaps = length_s > GAP * np.median(length_s)
-    table.note(int(gaps.sum()), f"gaps between rows, of up to {length_s.max():g} s: the rate before them holds")
-    check_column(length_s, "length_s", SECONDS, table.where, DataError)
-    return np.append(edge_s, edge_s[-1] + length_s[-1]), rates
+    edges_s = [replace(times, value=one).since(float(one[0])) for one in np.split(value[first], begins[1:])]
+    lengths_s = [np.diff(edge_s) for edge_s in edges_s]
+    gaps = sum(int((length_s > GAP * np.median(length_s)).sum()) for length_s in lengths_s)
+    longest_s = max(length_s.max() for length_s in lengths_s)
+    table.note(gaps, f"gaps between rows, of up to {longest_s:g} s: the rate before them holds")
+    if longest_s > SECONDS.greatest:
+        table.refuse(f"{name}: {longest_s:g} s between two rows are not allowed; allowed: up to {SECONDS.greatest:g} s")
+    ends_s = [np.append(edge_s, edge_s[-1] + length_s[-1]) for edge_s, length_s in zip(edges_s, lengths_s, strict=True)]
+    return list(zip(ends_s, np.split(rates, begins[1:]), strict=True))
 
 
 def packet_opportunities(content: bytes) -> tuple[FloatArray, FloatArray]:

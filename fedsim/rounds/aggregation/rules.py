@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Protocol, Self
 import numpy as np
 
 from fedsim.answers import AnswerError, Contract, Free, Given, Mask, Numbers, in_words, same_shape, shaped
-from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.arrays import BoolArray, FloatArray, IntArray, same
 from fedsim.learning import Learner, Model, Of, Update
 from fedsim.rounds.aggregation.staleness import STALENESS_LAW, StalenessLaw
 
@@ -62,7 +62,7 @@ class Aggregated(NamedTuple):
     @classmethod
     def of_all(cls, model: Model, weight: FloatArray) -> Self:
         """Return the result of an aggregation that holds no update back."""
-        return cls(model, weight, np.zeros(weight.size, dtype=bool))
+        return cls(model, weight, same(False, weight.size))
 
 
 class AggregationRule(ABC):

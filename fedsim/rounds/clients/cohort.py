@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray, filled, positions
+from fedsim.arrays import BoolArray, FloatArray, IntArray, filled, positions, same
 from fedsim.history.outcomes import NO_VALUE, NOT_CUT, UNDECIDED, Fate, Outcome
 from fedsim.learning import Model, Update
 from fedsim.rounds.clients.participations import Participations
@@ -93,6 +93,11 @@ class CohortRun:
         return self.decided
 
     @property
+    def all_in_time(self) -> bool:
+        """Whether all members have delivered, none of them late."""
+        return not self.any_late and self.participations.all_delivered
+
+    @property
     def buffered(self) -> IntArray:
         """Positions of the clients whose updates have arrived and wait for an aggregation."""
         if self.undecided == self.everyone.size and self.participations.all_delivered:
@@ -111,7 +116,7 @@ class CohortRun:
 
     def late_of(self, members: IntArray) -> BoolArray:
         """Return which members were late, shape (m,)."""
-        return self.late[self.places(members)] if self.any_late else np.zeros(members.size, dtype=bool)
+        return self.late[self.places(members)] if self.any_late else same(False, members.size)
 
     def mark_late(self) -> None:
         """Mark the members that have not delivered as late: their round is over."""

@@ -106,7 +106,11 @@ class Participations:
     @property
     def queued_s(self) -> FloatArray | float:
         """Seconds for which each member has waited, in all phases together; one number if none can."""
-        return np.add.reduce(self.plan.queue_s, axis=0) if self._clients.may_queue else 0.0
+        if not self._clients.may_queue:
+            return 0.0
+        downlink_s, compute_s, uplink_s = self.plan.queue_s
+        queued_s: FloatArray = downlink_s + compute_s + uplink_s
+        return queued_s
 
     @property
     def outcome(self) -> Any:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, IntArray, any_of
+from fedsim.arrays import FloatArray, IntArray, any_of, constant
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, UPLINK
 from fedsim.network.contracts import Connection
 from fedsim.rounds.effects.contract import NEVER, Effect, Members
@@ -21,6 +21,7 @@ class Connections(Effect):
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._inactivity_s, self._setup_s = constant(connection.inactivity_s), constant(connection.setup_s)
 
     def begin(self, run: Run) -> None:
         self._silent_from_s = np.full(run.clients, -NEVER)
@@ -38,8 +39,8 @@ class Connections(Effect):
             silent_s = plan.spent_s[COMPUTE, members] + plan.queue_s[UPLINK, members]
         else:
             silent_s = plan.begun_s[DOWNLINK, members] - self._silent_from_s[plan.client[members]]
-        released = silent_s > connection.inactivity_s
-        return 0.0, connection.setup_s * released if any_of(released) else 0.0
+        released = silent_s > self._inactivity_s
+        return 0.0, self._setup_s * released if any_of(released) else 0.0
 
     def settle(self, plan: Plan, members: IntArray) -> None:
         """Note the last message of each member: its end, or that of its downlink if it was cut in its work."""

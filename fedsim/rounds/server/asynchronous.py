@@ -33,8 +33,8 @@ class AsynchronousServer(SynchronousServer):
     """Fills vacant places with idle clients, one by one, until enough updates have arrived."""
 
     asynchronous = may_wait_on = True
-    foresees = True
-    """Whether times are those of the scenario's laws."""
+    least_given_up = 1
+    """Clients given up in a row before the server may say that none delivers."""
 
     def __init__(
         self, env: Environment, context: ServerContext, clients: Clients, rows: Rows, member: IntArray | None = None
@@ -174,12 +174,12 @@ class AsynchronousServer(SynchronousServer):
 
     def _give_up(self, run: CohortRun) -> None:
         crowd, in_a_row = self.crowd, self.crowd.lost_in_a_row + 1
-        foreseen = self.foresees and crowd.whole and self.context.rules.until_s is None
-        if foreseen and (not crowd.released or in_a_row == FEW):
+        if self.context.rules.until_s is None and (not crowd.released or in_a_row == FEW):
             plan, most_s = run.participations.plan, self.traits.give_up_after_s
             looks = LOOKS if in_a_row == FEW else FIRST_LOOKS
-            self._patience = patience(self.context.clients, plan, most_s, looks) or Patience(PATIENCE)
-        if in_a_row >= self._patience.clients:
+            found = patience(self.context.clients, crowd.member, plan, most_s, looks)
+            self._patience = found or Patience(PATIENCE)
+        if in_a_row >= max(self._patience.clients, self.least_given_up):
             raise ScenarioError(
                 f"rounds.policy.give_up_s: {self.traits.give_up_after_s} is not allowed; {in_a_row} clients in a row "
                 f"were given up and none delivered{self._patience.why}; allowed: a time in which some can deliver"

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray, all_of, any_of, constant
+from fedsim.arrays import BoolArray, FloatArray, IntArray, all_of, any_of, constant, same
 from fedsim.clock import instants
 from fedsim.history.outcomes import NO_VALUE, Fate
 from fedsim.learning import Model, Release, Update
@@ -83,7 +83,7 @@ class Buffer:
     def repeats(self, client: IntArray, version: int) -> IntArray:
         """Return how many updates of one version of the model each client has sent."""
         if version > self._newest:
-            return np.zeros(client.size, dtype=np.int64)
+            return same(0, client.size)
         self._count_sent()
         return np.asarray(self._sent[client] * (self._begun_with[client] == version))
 
@@ -210,7 +210,7 @@ class Buffer:
         for run in list(self._buffered) if version != self._version else self._unchecked:
             if run in self._buffered:
                 members = _joined(self._buffered[run])
-                staleness = _repeated(version - run.model.version, members.size)
+                staleness = same(version - run.model.version, members.size)
                 accepted = self._rule.accepts(staleness, run.late_of(members))
                 if not all_of(accepted):
                     refused = ~accepted
@@ -295,7 +295,7 @@ class Buffer:
             made.update(zip(run.asked.tolist(), run.together, strict=True))
             run.together = ()
         missing = np.array([i for i in members.tolist() if i not in made], dtype=np.int64) if made else members
-        repeats = run.repeat[missing]
+        repeats = run.repeat[run.places(missing)]
         kinds = set(repeats.tolist())
         if not made and len(kinds) == 1:
             run.asked, run.together = members, self._asked(run, members, kinds.pop())
@@ -311,7 +311,8 @@ class Buffer:
         if run.plan.releases:
             releases = {at: run.plan.releases[i] for at, i in enumerate(members.tolist()) if i in run.plan.releases}
         level = None if run.plan.level is None else run.plan.level[members]
-        asked = run.model, run.cohort.client[members], releases, run.work[members], repeat, level
+        places = run.places(members)
+        asked = run.model, run.cohort.client[places], releases, run.work[places], repeat, level
         ask = self.context.learner.updates
         return ask(*asked) if run.plan.drawn is None else ask(*asked, run.plan.drawn.part(members))
 
@@ -334,18 +335,10 @@ class Buffer:
             updates = self._updates(*ready[0])
         else:
             updates = [update for part in ready for update in self._updates(*part)]
-        held = np.zeros(len(updates), dtype=bool)
+        held = same(False, len(updates))
         if self._held:
-            held[:] = [(run, i) in self._held for run, members in ready for i in members.tolist()]
+            held = np.array([(run, i) in self._held for run, members in ready for i in members.tolist()])
         return ReadyUpdates(ready, updates, held, version, self.picked)
-
-
-def _repeated(number: int, size: int) -> IntArray:
-    if not number:
-        return np.zeros(size, dtype=np.int64)
-    array = np.empty(size, dtype=np.int64)
-    array.fill(number)
-    return array
 
 
 def _in_order(members: dict[CohortRun, list[IntArray]]) -> Members:

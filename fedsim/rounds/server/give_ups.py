@@ -4,7 +4,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.code_digest import is_builtin
+from fedsim.errors import PartError
 from fedsim.history.outcomes import PHASES
 from fedsim.rounds.effects.leaving import Vanishing
 from fedsim.rounds.plan import Look, Plan
@@ -22,35 +24,50 @@ class Patience(NamedTuple):
     why: str = ""
 
 
-def patience(run: Run, given_up: Plan, give_up_after_s: float, looks: int) -> Patience | None:
+def patience(run: Run, member: IntArray, given_up: Plan, give_up_after_s: float, looks: int) -> Patience | None:
     """Return after how many clients given up in a row no delivery is expected, and why; None where one is possible.
 
-    Some participations of all clients are looked at, in several draws, at instants of the next months: whether the law
-    of dropout lets them end, and how long they take. Where each client takes the same time in all of them, too long,
-    the first one given up is enough.
+    Some participations of the clients of a server are looked at, in several draws, at instants of the next months:
+    whether the law of dropout lets them end, and how long they take. Where each client takes the same time in all of
+    them, too long, the first one given up is enough.
     """
-    parts = (run.links, run.compute, *run.effects)
-    as_usual = given_up.links is None and given_up.cpu_frequency is None and given_up.drawn is None
-    if not (as_usual and given_up.level is None and all(is_builtin(type(part)) for part in parts)):
+    try:
+        if not _by_the_laws(run, given_up):
+            return None
+        later_s, mean_s = np.geomspace(1.0, _LATEST_S, max(2, looks // member.size)), run.expected_s[:, member]
+        whole_s = np.stack([_whole_s(run, member, i, now, mean_s) for i, now in enumerate(later_s + run.env.now, 1)])
+    except PartError:
+        return None  # a part of the user's own need not know of later instants and other draws
+    if whole_s.min() <= give_up_after_s:
         return None
-    client, phases = np.arange(run.clients), range(len(PHASES))
+    same = np.allclose(whole_s.min(axis=0), whole_s.max(axis=0), rtol=1e-6)
+    drawn = not same or run.medium is not None or run.effects.of(Vanishing) is not None
+    return Patience(FEW if drawn else 1, f": none takes less than {whole_s.min():.4g} s, of {whole_s.size:,}")
+
+
+def _by_the_laws(run: Run, given_up: Plan) -> bool:
+    """Return whether a client was sent with the work, bits and links that the laws of the scenario give it."""
+    own = (effect for effect in run.effects if not is_builtin(type(effect)))
+    if any(effect.says("plan") or effect.says("due") for effect in own):
+        return False
+    client, (down, up, samples) = given_up.client, run.workload.of(given_up.client)
+    compute_s = run.compute.duration_s(client, given_up.draw, samples)
+    as_usual = given_up.links is None and given_up.drawn is None and given_up.level is None
+    return as_usual and given_up.bits == [down, up] and np.array_equal(given_up.compute_s, compute_s)
+
+
+def _whole_s(run: Run, client: IntArray, draw: int, now_s: float, mean_s: FloatArray) -> FloatArray:
+    """Return the seconds of a participation of each client that starts at an instant, inf if it is lost.
+
+    On a shared medium they are the mean ones of a client that has it to itself.
+    """
     down, up, samples = run.workload.of(client)
-    least_s, most_s, expected_s = np.full(client.size, np.inf), np.zeros(client.size), run.expected_s
-    losses = [effect for effect in run.effects if type(effect) is Vanishing]
-    for draw, later_s in enumerate(np.geomspace(1.0, _LATEST_S, max(2, looks // client.size)).tolist(), 1):
-        work_s = run.compute.duration_s(client, draw, samples)
-        plan = Plan(client, 1, draw, Look(run.env.now, 1), bits=(down, up), samples=samples, compute_s=work_s)
-        plan.begin(run.env.now)
-        start_s, whole_s = np.full(client.size, run.env.now + later_s), np.zeros(client.size)
-        for phase in phases:
-            # Alone on a shared medium, on average.
-            took_s = expected_s[phase] if run.shared[phase] else run.seconds(plan, phase, slice(None), start_s)
-            plan.spent_s[phase] = took_s
-            start_s, whole_s = start_s + took_s, whole_s + took_s
-        for loss in losses:
-            whole_s = np.where(loss.leaves_after_s(plan, whole_s) < whole_s, np.inf, whole_s)
-        least_s, most_s = np.minimum(least_s, whole_s), np.maximum(most_s, whole_s)
-    if least_s.min() <= give_up_after_s:
-        return None
-    drawn = losses or run.medium is not None or not np.allclose(least_s, most_s, rtol=1e-6)
-    return Patience(FEW if drawn else 1, f": none takes less than {least_s.min():.4g} s, of {draw * client.size:,}")
+    work_s, due_s = run.compute.duration_s(client, draw, samples), np.full(client.size, now_s)
+    plan = Plan(client, 1, draw, Look(now_s, 1), bits=(down, up), samples=samples, compute_s=work_s)
+    plan.begin(now_s)
+    for phase in range(len(PHASES)):
+        plan.spent_s[phase] = mean_s[phase] if run.shared[phase] else run.seconds(plan, phase, slice(None), due_s)
+        due_s = due_s + plan.spent_s[phase]
+    whole_s = plan.whole_s()
+    loss = run.effects.of(Vanishing)
+    return whole_s if loss is None else np.where(loss.leaves_after_s(plan, whole_s) < whole_s, np.inf, whole_s)

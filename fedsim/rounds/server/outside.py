@@ -23,6 +23,7 @@ from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.policies.round import Round
 from fedsim.rounds.server.asynchronous import AsynchronousServer
 from fedsim.rounds.server.context import ServerContext
+from fedsim.rounds.server.give_ups import FEW
 from fedsim.rounds.server.rows import Rows
 from fedsim.rounds.server.synchronous import SynchronousServer
 from fedsim.selectors import Cohort, RoundView
@@ -245,7 +246,7 @@ class SteppedServer(SynchronousServer):
 class SteppedAsynchronousServer(SteppedServer, AsynchronousServer):
     """An asynchronous server whose clients come from outside."""
 
-    foresees = False
+    least_given_up = FEW  # the next call may state other times
 
     def send(self, cohort: Cohort) -> None:
         AsynchronousServer.send(self, cohort)

@@ -7,7 +7,7 @@ import numpy as np
 
 from fedsim.arrays import IntArray
 from fedsim.history.column import Piece
-from fedsim.history.outcomes import COMPUTE, DOWNLINK, UPLINK, Fate, Outcome, RoundEnd
+from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, UPLINK, Fate, Outcome, RoundEnd
 from fedsim.history.recorder import Recorder
 from fedsim.per_client import at
 from fedsim.rounds.clients.cohort import CohortRun, Members
@@ -69,6 +69,9 @@ class Rows:
             draws: Any = 1 if run.cohort.draws is None else np.asarray(run.cohort.draws)
             fate, weight, served_round, staleness = run.decided
             columns = {
+                "round": run.number,
+                "edge": self.edge,
+                "start_version": run.model.version,
                 "draws": draws,
                 "weight": weight,
                 "work": run.work,
@@ -77,16 +80,13 @@ class Rows:
                 "served_round": served_round,
                 "staleness": staleness,
             }
+            if run.all_in_time:
+                columns |= {"outcome": _DELIVERED, "cut_in": NOT_CUT}
             if rows.size < run.everyone.size:
                 columns = {name: at(column, rows) for name, column in columns.items()}
-            self.recorder.add_columns(
-                "participations",
-                round=run.number,
-                edge=self.edge,
-                start_version=run.model.version,
-                **columns,
-                **self._of_effects(run.plan, rows),
-            )
+            if self._effects:
+                columns |= self._of_effects(run.plan, rows)
+            self.recorder.add_columns("participations", **columns)
             for effect in self._recorded:
                 effect.recorded(self, run.plan, rows)
             stale = columns["fate"] == _STALE_USED
@@ -95,7 +95,7 @@ class Rows:
 
     def count(self, counted: Members) -> None:
         for run, members in counted:
-            if not run.any_late and run.participations.all_delivered:
+            if run.all_in_time:
                 self._counts[_DELIVERED] += members.size
                 continue
             ended = run.plan.outcome[run.places(members)].tobytes()

@@ -16,6 +16,7 @@ from fedsim.selectors.candidates import Candidates, CandidateView
 
 T = TypeVar("T", bound=np.generic)
 _DELIVERED: Final = int(Outcome.DELIVERED)
+_ONE: Final = np.array(1)
 
 
 class Spent(Protocol):
@@ -139,21 +140,23 @@ class Knowledge:
         )
 
     def sent(self, client: IntArray) -> None:
-        self.participations[client] += 1
+        self.participations[client] = self.participations[client] + _ONE
 
     def update(self, arrived: Members, now_s: float) -> None:
         """Remember what updates that have arrived, in time or late, show of their clients."""
         # Of a client that occurs more than once the last element counts.
+        clients = []
         for run, members in arrived:
             places = run.places(members)
             client = run.cohort.client[places]
+            clients.append(client)
             self.last_duration_s[client] = run.duration_s(np.inf)[places]
             if "loss" in run.measured:
                 loss = run.measured["loss"][places].astype(np.float64)
                 known = ~np.isnan(loss)
                 self.last_loss[client[known]] = loss[known]
         if self.snr_hz is not None and self._channel is not None and arrived:
-            client = _joined([run.cohort.client[members] for run, members in arrived], np.int64)
+            client = clients[0] if len(clients) == 1 else np.concatenate(clients)
             self.snr_hz[client] = self._channel(client, now_s)
 
     def _columns(self, client: Callable[[], IntArray], time_s: float) -> dict[str, Callable[[], FloatArray]]:

@@ -4,38 +4,43 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from fedsim.studies.comparing.lines import COLUMNS, Line
+from fedsim.studies.comparing.lines import COLUMNS, Line, sentence
 from fedsim.studies.comparing.pairs import Paired, Sample, holm, paired
-from fedsim.studies.comparing.sentences import sentence
-from fedsim.studies.folders import GroupedRuns
 from fedsim.studies.metrics import Metric, Value, metric
-from fedsim.studies.study import Study, StudyError
+from fedsim.studies.study import StudyError
 from fedsim.whole_files import replace_file
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Every variant against the baseline, pair by pair; ``family`` comparisons are counted by Holm's correction."""
+    """Every variant against the baseline, pair by pair; ``family`` comparisons are counted by Holm's correction.
+
+    ``notes`` say what else than values and seeds differs between the runs.
+    """
 
     lines: tuple[Line, ...]
     level: float
     family: int
+    notes: tuple[str, ...] = ()
 
     @property
     def table(self) -> pa.Table:
         """One row for each line."""
-        rows = [{name: None if value != value else value for name, value in one.row().items()} for one in self.lines]  # noqa: PLR0124
-        return pa.Table.from_pylist(rows)
+        rows = [one.row() for one in self.lines]
+        known = [{name: None if v in (math.inf, -math.inf) or v != v else v for name, v in row.items()} for row in rows]  # noqa: PLR0124
+        return pa.Table.from_pylist(known)
 
     def __str__(self) -> str:
-        return "\n".join(sentence(one, self.level, self.family) for one in self.lines)
+        return "\n".join([*(sentence(one, self.level, self.family) for one in self.lines), *self.notes])
 
     __repr__ = __str__
 
@@ -49,43 +54,45 @@ class Comparison:
 
     def to_json(self) -> str:
         """Return level, size of the family, and the table's rows, as JSON."""
-        said = str(self).splitlines()
+        said = [sentence(one, self.level, self.family) for one in self.lines]
         rows = [{**row, "sentence": text} for row, text in zip(self.table.to_pylist(), said, strict=True)]
-        return json.dumps({"level": self.level, "family": self.family, "comparisons": rows}, indent=1)
+        head = {"level": self.level, "family": self.family, "notes": self.notes}
+        return json.dumps({**head, "comparisons": rows}, indent=1)
 
     def to_latex(self) -> str:
         """Return the lines as a tabular of LaTeX."""
-        head = " & ".join(_latex(name) for name in COLUMNS)
-        body = "".join(" & ".join(_latex(cell) for cell in one.cells()) + " \\\\\n" for one in self.lines)
+        rows = [COLUMNS, *(one.cells() for one in self.lines)]
+        head, *body = [" & ".join(map(_latex, row)) + " \\\\" for row in rows]
         form = "ll" + "r" * (len(COLUMNS) - 2)
-        lines = [
-            "\\begin{tabular}{" + form + "}",
-            "\\hline",
-            head + " \\\\",
-            "\\hline",
-            body + "\\hline",
-            "\\end{tabular}",
-            "",
-        ]
-        return "\n".join(lines)
+        return "\n".join(
+            [f"\\begin{{tabular}}{{{form}}}", r"\hline", head, r"\hline", *body, r"\hline", "\\end{tabular}\n"]
+        )
 
     def write(self, path: str | Path) -> None:
         """Write the comparison to a file, whose ending is its form: csv, json, tex or txt."""
-        forms: dict[str, Callable[[], str]] = {
-            ".csv": self.to_csv,
-            ".json": self.to_json,
-            ".tex": self.to_latex,
-            ".txt": lambda: f"{self}\n",
-        }
+        forms: dict[str, Callable[[], str]] = {".csv": self.to_csv, ".json": self.to_json, ".tex": self.to_latex}
+        forms[".txt"] = self.__str__
         file = Path(path)
         if file.suffix not in forms:
             raise StudyError(f"{file}: is not allowed; a comparison is written as {', '.join(forms)}")
-        text = forms[file.suffix]()
+        text = f"{forms[file.suffix]().rstrip()}\n"
         file.parent.mkdir(parents=True, exist_ok=True)
         replace_file(file, lambda part: part.write_text(text, encoding="utf-8"))
 
 
-Family = Study | GroupedRuns
+@dataclass(frozen=True)
+class Family:
+    """Variants with their seeds, and what of them is compared."""
+
+    arms: tuple[str, ...]
+    seeds: tuple[int, ...]
+    metrics: tuple[str, ...]
+    baseline: str
+    horizon: Mapping[str, float]
+    level: float
+    notes: tuple[str, ...] = ()
+
+
 Values = Mapping[tuple[str, int], Value]
 
 
@@ -98,13 +105,32 @@ def compare(family: Family, values_of: Callable[[str], Values], names: Sequence[
     lines = [_line(family, metric(name), other, values_of(name)) for name in metrics for other in others]
     corrected = holm([line.paired.p for line in lines])
     lines = [replace(line, holm=p) for line, p in zip(lines, corrected, strict=True)]
-    return Comparison(tuple(line for line in lines if not names or line.metric in names), family.level, len(lines))
+    shown = tuple(line for line in lines if not names or line.metric in names)
+    return Comparison(shown, family.level, len(lines), family.notes)
+
+
+def doubts(runs: Iterable[tuple[str, Mapping[str, str], str | None]]) -> tuple[str, ...]:
+    """Return what else than values and seeds differs between runs of variants: versions, and data of one variant."""
+    made, data = defaultdict[str, set[str]](set), defaultdict[str, list[str]](list)
+    for variant, versions, content in runs:
+        for package, version in versions.items():
+            made[package].add(version)
+        if content:
+            data[variant].append(content)
+    several = {package: " and ".join(sorted(found)) for package, found in made.items() if len(found) > 1}
+    said = [f"Not all runs were made with one version: {package} {found}." for package, found in several.items()]
+    # Data that are drawn have another content for each seed.
+    other = [variant for variant, found in data.items() if 1 < len(set(found)) < len(found)]
+    return (*said, *(f"Not all runs of {variant!r} had the same data." for variant in other))
 
 
 def _line(family: Family, one: Metric, variant: str, values: Values) -> Line:
+    def refused(why: str) -> Line:
+        return Line(one.name, variant, family.baseline, Paired(len(seeds), (0, 0), math.nan, refused=why))
+
     seeds = [seed for seed in family.seeds if (variant, seed) in values and (family.baseline, seed) in values]
     if not seeds:
-        raise StudyError(f"compare: {variant!r} and {family.baseline!r} have no seed in common that has ended")
+        return refused("the two have no seed in common that has ended")
     sides = [[values[arm, seed] for seed in seeds] for arm in (family.baseline, variant)]
     sample = Sample(
         np.array([[one.value for one in side] for side in sides]),
@@ -113,16 +139,22 @@ def _line(family: Family, one: Metric, variant: str, values: Values) -> Line:
     )
     every = [max(one.every for one in side) for side in sides]
     if every[0] != every[1]:
-        why = f"models were evaluated every {every[0]} rounds and every {every[1]}: set one results.evaluate_every"
-        return Line(one.name, variant, family.baseline, Paired(len(seeds), (0, 0), math.nan, refused=why))
+        return refused(
+            f"models were evaluated every {every[0]} rounds and every {every[1]}: set one results.evaluate_every"
+        )
     found = paired(sample, family.level, family.horizon.get(one.unit) if one.waits else None, one.unit)
-    if one.budget and any(found.unreached):
-        far = f"{sum(found.unreached)} runs ended before {one.budget:g} {one.spends}, the first at"
-        found = Paired(found.pairs, (0, 0), math.nan, refused=f"{far} {sample.watched.min():.4g}")
+    if not one.waits and (short := sum(found.unreached)):
+        before = f"ended before {one.budget:g} {one.spends}, the first at {sample.watched.min():.4g}"
+        return refused(f"{short} runs {before if one.budget else 'do not get there'}")
     return Line(one.name, variant, family.baseline, found)
 
 
+_LATEX: Final = str.maketrans(
+    {sign: f"\\{sign}" for sign in "&%_#${}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\n": " "}
+    | {sign: f"${sign}$" for sign in "<>|"}
+)
+
+
 def _latex(text: str) -> str:
-    for sign in "&%_#$":
-        text = text.replace(sign, f"\\{sign}")
-    return text.replace("+-", "$\\pm$")
+    return text.translate(_LATEX).replace("+-", r"$\pm$")

@@ -21,6 +21,8 @@ SHARE_APART: Final = 0.5
 """Share of the pairs that has to differ before the horizon."""
 ENOUGH_FOR_SPREAD: Final = 8
 """Pairs from which on a variance ratio, and how many more pairs would do, are worth a number."""
+_ROUNDING: Final = 1e-9
+"""Share of the largest value up to which a difference may be one of rounding alone."""
 
 
 class Interval(NamedTuple):
@@ -37,17 +39,12 @@ class Interval(NamedTuple):
 UNKNOWN: Final = Interval()
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """The values of one metric for the pairs of two variants: the baseline's first, shape (2, n) each."""
 
     value: FloatArray
     reached: BoolArray
     watched: FloatArray
-
-    @property
-    def pairs(self) -> int:
-        return int(self.value.shape[1])
 
 
 @dataclass(frozen=True)
@@ -77,13 +74,15 @@ def t_interval(values: FloatArray, level: float) -> Interval:
     if values.size < 2:
         return Interval()
     mean = float(values.mean())
+    if np.ptp(values) <= _ROUNDING * np.abs(values).max():
+        return Interval(mean, mean)
     half = float(stats.t.ppf((1 + level) / 2, values.size - 1) * stats.sem(values))
     return Interval(mean - half, mean + half)
 
 
 def paired(sample: Sample, level: float = 0.95, horizon: float | None = None, unit: str = "") -> Paired:
     """Compare the values of pairs; a horizon is one that was named before the runs."""
-    n = sample.pairs
+    n = sample.value.shape[1]
     in_time = sample.reached if horizon is None else sample.reached & (sample.value <= horizon)
     unreached = (n - int(in_time[0].sum()), n - int(in_time[1].sum()))
     known = Paired(n, unreached, _exact(in_time))
@@ -105,6 +104,7 @@ def paired(sample: Sample, level: float = 0.95, horizon: float | None = None, un
         values = np.where(sample.reached, np.minimum(values, horizon), horizon)
         cut = horizon
     differences = values[1] - values[0]
+    differences[np.abs(differences) <= _ROUNDING * np.abs(values).max(initial=0.0)] = 0.0
     cuts = bool((values >= cut).any())
     apart = int(np.count_nonzero(differences))
     if cuts and apart < max(FEWEST_APART, SHARE_APART * n):
@@ -112,19 +112,21 @@ def paired(sample: Sample, level: float = 0.95, horizon: float | None = None, un
         return replace(known, refused=why)
     if n < 2:
         return replace(known, refused="one pair has no interval")
-    spread = float(differences.std(ddof=1))
+    interval = t_interval(differences, level)
+    spread = float(differences.std(ddof=1)) if interval.half else 0.0
     unpaired = float(values.var(axis=1, ddof=1).sum())
     logs = np.log(values[1] / values[0]) if not cuts and (values > 0).all() else np.empty(0)
-    of_logs = t_interval(logs, level)
+    with np.errstate(over="ignore"):
+        ratio_interval = Interval(*np.exp(t_interval(logs, level)).tolist())
     mean = float(differences.mean())
     return replace(
         known,
         horizon=cut if cuts else math.inf,
         means=(float(values[0].mean()), float(values[1].mean())),
         difference=mean,
-        interval=t_interval(differences, level),
+        interval=interval,
         ratio=float(np.exp(logs.mean())) if logs.size else math.nan,
-        ratio_interval=Interval(math.exp(of_logs.low), math.exp(of_logs.high)) if logs.size else Interval(),
+        ratio_interval=ratio_interval,
         p=float(stats.ttest_1samp(differences, 0.0).pvalue) if spread > 0 else math.nan,
         variance_ratio=spread**2 / unpaired if n >= ENOUGH_FOR_SPREAD and unpaired > 0 else math.nan,
         more_pairs=_more(mean, spread, n, level) if n >= ENOUGH_FOR_SPREAD else None,
@@ -140,7 +142,7 @@ def _exact(reached: BoolArray) -> float:
 def _would_do(sample: Sample, unit: str) -> str:
     """Return in words which horizon would give an interval, for runs with other seeds."""
     first = np.where(sample.reached, sample.value, math.inf).min(axis=0)
-    needed = max(FEWEST_APART, math.ceil(SHARE_APART * sample.pairs))
+    needed = max(FEWEST_APART, math.ceil(SHARE_APART * first.size))
     at = float(np.sort(first)[needed - 1]) if needed <= first.size else math.inf
     if math.isinf(at):
         far = float(sample.watched.max())

@@ -58,21 +58,17 @@ def why(runs: Mapping[str, Mapping[int, History]], baseline: str, level: float =
 
 
 def _why(first: Mapping[int, History], second: Mapping[int, History], baseline: str, variant: str, level: float) -> Why:
-    parted, missed = [], 0
-    for seed in (seed for seed in first if seed in second):
-        one, other = first[seed].explain(second[seed], **first[seed].goal.asked).to_pylist()
-        if one["reached"] is False or other["reached"] is False:
-            missed += 1
-        elif one["waiting_s"] is not None and other["waiting_s"] is not None:
-            parted.append(_parted(one, other))
-    if missed:
-        why_not = (
-            f"{missed} of {len(parted) + missed} pairs have a run that does not reach {next(iter(first.values())).goal}"
-        )
-        return Why(variant, baseline, 0, np.nan, Interval(), {}, why_not)
-    if not parted:
-        why_not = "no pair has rounds of which each update belongs to one"
-        return Why(variant, baseline, 0, np.nan, Interval(), {}, why_not)
+    pairs = [
+        first[seed].explain(second[seed], **first[seed].goal.asked).to_pylist() for seed in first if seed in second
+    ]
+    missed = sum(False in (one["reached"], other["reached"]) for one, other in pairs)
+    parted = [_parted(*pair) for pair in pairs if None not in (pair[0]["waiting_s"], pair[1]["waiting_s"])]
+    if missed or not parted:
+        note = "no pair has rounds of which each update belongs to one"
+        if missed:
+            goal = next(iter(first.values())).goal
+            note = f"{missed} of {len(pairs)} pairs have a run that does not reach {goal}"
+        return Why(variant, baseline, 0, np.nan, Interval(), {}, note)
     values = np.array(parted)
     factors = {
         name: (float(values[:, i].mean()), t_interval(values[:, i], level)) for i, name in enumerate(("rounds", *PARTS))

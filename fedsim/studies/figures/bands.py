@@ -39,7 +39,7 @@ class Band(NamedTuple):
 def draw_bands(
     runs: Mapping[str, Mapping[int, History]],
     x: str,
-    y: str,
+    y: str | None,
     baseline: str,
     *,
     level: float = 0.95,
@@ -49,39 +49,37 @@ def draw_bands(
     """Return a figure of variants, each with its runs by seed."""
     if x not in _X:
         raise RunError(f"x: {x!r} cannot be drawn; allowed: {', '.join(_X)}")
-    curves = {
-        name: {seed: _curve(history, x, y, smoothing) for seed, history in of.items()} for name, of in runs.items()
-    }
-    if not any(at.size for of in curves.values() for at, _ in of.values()):
-        raise RunError(f"{', '.join(runs)}: holds no {y} to draw; a run without learning has no evaluations")
+    learns = any(history.evaluations.num_rows for of in runs.values() for history in of.values())
+    y = y or ("accuracy" if learns else "duration")
+    curves = {name: _curves(of, x, y, smoothing) for name, of in runs.items()}
+    curves = {name: of for name, of in curves.items() if of}
+    if not curves:
+        why = "a run without batteries has no joules" if x == "joules" else "a run without learning has no evaluations"
+        raise RunError(f"{', '.join(runs)}: holds no {y} to draw; {why}")
+    first = curves.get(baseline, {})
     differences = {
-        name: [difference(curves[baseline][seed], of[seed]) for seed in of if seed in curves[baseline]]
+        name: [one for seed in of if seed in first and (one := difference(first[seed], of[seed]))[0].size]
         for name, of in curves.items()
         if name != baseline
     }
     paired = any(len(pairs) > 1 for pairs in differences.values())
     figure = new_figure(height=5.6 if paired else 4.0)
-    grid = figure.add_gridspec(5, 1) if paired else figure.add_gridspec(1, 1)
-    upper = figure.add_subplot(grid[:3] if paired else grid[0])
+    panels = figure.subplots(1 + paired, 1, sharex=True, squeeze=False, height_ratios=[3, 2][: 1 + paired])[:, 0]
+    upper = panels[0]
     colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(curves)}
     for name, of in curves.items():
         _step(upper, band(list(of.values()), level), colours[name], f"{name} ({len(of)} seeds)")
     as_it_is(upper.yaxis.label, f"{Y_LABELS.get(y, f'test {y}')}, mean")
-    upper.set_xlabel(_X[x][1])
-    axes = [upper]
-    if paired:
-        lower = figure.add_subplot(grid[3:], sharex=upper)
+    for lower in panels[1:]:
         lower.axhline(0.0, color="grey", linewidth=0.8)
         for name, pairs in differences.items():
             if len(pairs) > 1:
                 _step(lower, band(pairs, level), colours[name], f"{len(pairs)} pairs")
         as_it_is(lower.yaxis.label, f"less {baseline}")
-        lower.set_xlabel(_X[x][1])
-        upper.set_xlabel("")
-        axes.append(lower)
-    for one in axes:
-        one.grid(visible=True, alpha=0.3)
-        one.set_xlim(left=0)
+    panels[-1].set_xlabel(_X[x][1])
+    for panel in panels:
+        panel.grid(visible=True, alpha=0.3)
+        panel.set_xlim(left=0)
     handles, labels = upper.get_legend_handles_labels()
     legend = upper.legend(handles, labels, frameon=False, fontsize=8, title=f"bands: {level:.0%}")
     for text, label in zip(legend.get_texts(), labels, strict=True):
@@ -91,10 +89,16 @@ def draw_bands(
     return figure
 
 
-def _curve(history: History, x: str, y: str, smoothing: int | None) -> Curve:
-    at_s, values = history.curve("time", y, smoothing or (history.smoothing if y != "duration" else 1))
-    known = ~np.isnan(values)
-    return spent(history, _X[x][0], at_s[known]), values[known]
+def _curves(of: Mapping[int, History], x: str, y: str, smoothing: int | None) -> dict[int, Curve]:
+    """Return the curves of runs by seed; a run without a value has none."""
+    curves = {}
+    for seed, history in of.items():
+        at_s, values = history.curve("time", y, smoothing or (history.smoothing if y != "duration" else 1))
+        at = spent(history, _X[x][0], at_s)
+        known = ~np.isnan(values) & ~np.isnan(at)
+        if known.any():
+            curves[seed] = at[known], values[known]
+    return curves
 
 
 def at_steps(curve: Curve, x: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,11 +47,13 @@ class Over:
         return cls(path, float(found[1]), float(found[2]), whole=whole)
 
     def at(self, share: float) -> Any:
-        """Return the value at a share from 0 to 1 of the range or the list."""
-        if self.choices:
-            return self.choices[min(len(self.choices) - 1, int(share * len(self.choices)))]
-        value = self.low + share * (self.high - self.low)
-        return round(value) if self.whole else value
+        """Return the value at a share from 0 to 1 of the list, or of the range; over two decades by its logarithm."""
+        if self.choices or self.whole:
+            values = self.choices or range(math.ceil(self.low), math.floor(self.high) + 1)
+            return values[min(len(values) - 1, int(share * len(values)))]
+        if self.low > 0 and self.high / self.low >= 100:
+            return self.low * (self.high / self.low) ** share
+        return self.low + share * (self.high - self.low)
 
 
 @dataclass(frozen=True)
@@ -60,15 +62,6 @@ class Trial:
 
     values: Mapping[str, Any]
     means: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Best:
-    """Trials in their order, and those that no other one beats in all metrics."""
-
-    metrics: tuple[str, ...]
-    trials: tuple[Trial, ...]
-    front: tuple[Trial, ...]
 
 
 def best(
@@ -81,12 +74,17 @@ def best(
     trials: int = 20,
     seeds: int = 3,
     tell: Callable[[Trial], None] = lambda _: None,
-) -> Best:
-    """Search; runs that are not watched to a target count as those that never get there."""
+) -> tuple[list[Trial], list[Trial]]:
+    """Return trials in their order, and those that no other one beats; a run short of a target never reaches it."""
     names = tuple(metric(name).name for name in metrics)
     signs = [-1.0 if metric(name).better > 0 else 1.0 for name in names]
     if not over or not names:
         raise StudyError("best: a field to search over and a metric are needed")
+    for name in names:
+        if metric(name).budget and not metric(name).better:
+            raise StudyError(f"best: of {name} it is not known whether less or more is better; allowed: another metric")
+    if len({one.path for one in over}) < len(over):
+        raise StudyError(f"best: {', '.join(one.path for one in over)} is not allowed; allowed: each field once")
     numbers = tuple(range(scenario.seed, scenario.seed + seeds))
     done: dict[str, Trial] = {}
 
@@ -108,56 +106,42 @@ def best(
         return [tuple(np.where(np.isfinite(of), of, _NEVER).tolist()) for of in small]
 
     _search(over, evaluate, trials, len(names), scenario.seed)
-    tried = tuple(done.values())
-    return Best(names, tried, tuple(_front(tried, signs)))
+    tried = list(done.values())
+    return tried, _front(tried, signs)
 
 
 def _search(over: Sequence[Over], evaluate: Evaluate, trials: int, metrics: int, seed: int) -> None:
+    """Search by shares of ranges: optuna; without it by rectangles (DIRECT), or evenly for several metrics (Halton)."""
+
+    def values(shares: Iterable[float]) -> dict[str, Any]:
+        return {one.path: one.at(float(share)) for one, share in zip(over, shares, strict=True)}
+
+    def single(shares: FloatArray) -> float:
+        return evaluate([values(shares)])[0][0]
+
     try:
         import optuna
     except ImportError:
-        _by_scipy(over, evaluate, trials, metrics, seed)
+        from scipy import optimize, stats
+
+        if metrics > 1:
+            evaluate([values(shares) for shares in stats.qmc.Halton(len(over), seed=seed).random(trials)])
+        else:
+            box = optimize.Bounds([0.0] * len(over), [1.0] * len(over))
+            optimize.direct(single, box, maxfun=trials)
         return
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     sampler = optuna.samplers.TPESampler(seed=seed)
     study = optuna.create_study(sampler=sampler, directions=["minimize"] * metrics)
     for begin in range(0, trials, _TOGETHER):
         asked = [study.ask() for _ in range(min(_TOGETHER, trials - begin))]
-        found = evaluate([{one.path: _suggested(trial, one) for one in over} for trial in asked])
+        found = evaluate([values(trial.suggest_float(one.path, 0.0, 1.0) for one in over) for trial in asked])
         for trial, means in zip(asked, found, strict=True):
             study.tell(trial, means)
 
 
-def _suggested(trial: Any, one: Over) -> Any:
-    if one.choices:
-        return one.choices[trial.suggest_categorical(one.path, list(range(len(one.choices))))]
-    if one.whole:
-        return trial.suggest_int(one.path, math.ceil(one.low), math.floor(one.high))
-    return trial.suggest_float(one.path, one.low, one.high, log=one.low > 0 and one.high / one.low >= 100)
-
-
-def _by_scipy(over: Sequence[Over], evaluate: Evaluate, trials: int, metrics: int, seed: int) -> None:
-    """Search by rectangles for one metric (DIRECT); spread points evenly for several (Halton)."""
-    from scipy import optimize
-    from scipy.stats import qmc
-
-    def values(shares: FloatArray) -> dict[str, Any]:
-        return {one.path: one.at(float(share)) for one, share in zip(over, shares, strict=True)}
-
-    def single(shares: FloatArray) -> float:
-        return evaluate([values(shares)])[0][0]
-
-    if metrics == 1:
-        zeros, ones = [0.0] * len(over), [1.0] * len(over)
-        optimize.direct(single, optimize.Bounds(zeros, ones), maxfun=trials)
-    else:
-        evaluate([values(shares) for shares in qmc.Halton(len(over), seed=seed).random(trials)])
-
-
-def _front(trials: Sequence[Trial], signs: Sequence[float]) -> Iterator[Trial]:
-    """Yield the trials that no other one beats."""
+def _front(trials: Sequence[Trial], signs: Sequence[float]) -> list[Trial]:
+    """Return the trials that no other one beats."""
     points = np.array([np.multiply(signs, trial.means) for trial in trials])
-    for trial, point in zip(trials, points, strict=True):
-        better = np.all(points <= point, axis=1) & np.any(points < point, axis=1)
-        if np.isfinite(point).all() and not better.any():
-            yield trial
+    beaten = [(np.all(points <= one, axis=1) & np.any(points < one, axis=1)).any() for one in points]
+    return [trial for trial, by in zip(trials, beaten, strict=True) if np.isfinite(trial.means).all() and not by]

@@ -4,6 +4,7 @@ The spread of a first block of pairs decides once how many are run, at least twi
 narrow interval waits for one that is narrow by chance.
 """
 
+import itertools
 import math
 import re
 from collections.abc import Sequence
@@ -71,17 +72,18 @@ def run_until(
 
 
 def _seeds(study: Study, count: int) -> Sequence[int]:
-    seeds = list(study.seeds)
-    return seeds + [max(seeds) + 1 + i for i in range(count - len(seeds))]
+    return [*study.seeds, *(max(study.seeds) + 1 + i for i in range(count - len(study.seeds)))]
 
 
 def _blocks(result: StudyResult, name: str) -> list[tuple[FloatArray, float]]:
     """Return the differences of each variant with the baseline's mean; the values themselves where there is one."""
     study, values = result.study, result.values(name)
-    horizon = study.horizon.get(metric(name).unit, math.inf)
-    if math.isinf(horizon) and not all(value.reached for value in values.values()):
-        raise StudyError(f"until: not all runs reach {name}, and the study names no horizon; allowed: a horizon")
-    by = {arm: np.array([min(values[arm, s].value, horizon) for s in study.seeds]) for arm in study.arms}
+    waits = metric(name).waits and metric(name).unit in study.horizon
+    for key in itertools.product(study.arms, study.seeds):
+        if key not in values or math.isnan(values[key].value) or not (values[key].reached or waits):
+            why = result.failures.get(key, f"not all runs reach {name}, and the study names no horizon of it")
+            raise StudyError(f"until: {key[0]}, seed {key[1]}: {why}; allowed: a horizon, or another metric")
+    by = {arm: np.array([values[arm, seed].value for seed in study.seeds]) for arm in study.arms}
     base = by[study.baseline]
     others = [of - base for arm, of in by.items() if arm != study.baseline]
     return [(of, float(base.mean())) for of in others or [base]]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -105,19 +106,14 @@ def _by_salib(
     fields: Mapping[str, float], factor: float, run: Run, method: str, rows: int, seed: int
 ) -> tuple[float, pa.Table]:
     try:
-        from SALib.analyze import morris as analyze_morris
-        from SALib.analyze import sobol as analyze_sobol
-        from SALib.sample import morris as sample_morris
-        from SALib.sample import sobol as sample_sobol
+        sample, analyze = (import_module(f"SALib.{what}.{method}") for what in ("sample", "analyze"))
     except ImportError:
         raise FedsimError("method: SALib is not installed; allowed: pip install 'fedsim-des[salib]'") from None
     paths = list(fields)
     bounds = [[value / factor, value * factor] for value in fields.values()]
     problem = {"num_vars": len(paths), "names": paths, "bounds": bounds}
-    if method == "morris":
-        points = sample_morris.sample(problem, rows, seed=seed)
-    else:
-        points = sample_sobol.sample(problem, rows, calc_second_order=False, seed=seed)
+    more = {} if method == "morris" else {"calc_second_order": False}
+    points = sample.sample(problem, rows, seed=seed, **more)
     scaled = [
         {p: _scaled(fields[p], float(x) / fields[p]) for p, x in zip(paths, point, strict=True)} for point in points
     ]
@@ -127,12 +123,9 @@ def _by_salib(
         raise StudyError("sensitivity: not all runs reach the target; allowed: another metric, or a smaller factor")
     known = {str(one): value.value for one, value in zip(unlike, values, strict=True)}
     found = np.array([known[str(one)] for one in scaled])
-    if method == "morris":
-        result = analyze_morris.analyze(problem, points, found, seed=seed)
-        columns = {"effect": result["mu_star"], "low": -result["mu_star_conf"], "high": result["mu_star_conf"]}
-    else:
-        result = analyze_sobol.analyze(problem, found, calc_second_order=False, seed=seed)
-        columns = {"effect": result["ST"], "low": -result["ST_conf"], "high": result["ST_conf"]}
+    given, of = ((points, found), "mu_star") if method == "morris" else ((found,), "ST")
+    result = analyze.analyze(problem, *given, seed=seed, **more)
+    columns = {"effect": result[of], "low": -result[f"{of}_conf"], "high": result[f"{of}_conf"]}
     numbers = {key: np.asarray(column, dtype=np.float64) for key, column in columns.items()}
     return base.value, pa.table({"field": paths, "value": np.array(list(fields.values()), dtype=np.float64), **numbers})
 

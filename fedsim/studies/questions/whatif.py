@@ -75,11 +75,8 @@ def what_if(run: History, values: Mapping[str, Any], **options: Any) -> WhatIf:
 
 def first_apart(one: History, other: History) -> int | None:
     """Return the first round whose cohort or outcomes differ; None where all are the same."""
-    sides = [_outcomes(run) for run in (one, other)]
-    for number in sorted(set(sides[0]) | set(sides[1])):
-        if sides[0].get(number) != sides[1].get(number):
-            return number
-    return None
+    before, after = _outcomes(one), _outcomes(other)
+    return next((number for number in sorted({*before, *after}) if before.get(number) != after.get(number)), None)
 
 
 def _outcomes(run: History) -> dict[int, set[tuple[Any, ...]]]:

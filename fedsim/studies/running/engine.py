@@ -1,6 +1,6 @@
 """Which runs a study still needs, in which order and packs, and on which machines."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ import cloudpickle
 from fedsim.errors import FedsimError
 from fedsim.learning.executors.cores import usable_cores
 from fedsim.scenario import Scenario
-from fedsim.studies.running.local import Ended, in_processes
+from fedsim.studies.running.local import in_processes
 from fedsim.studies.running.records import Done, Records, Task
 
 _PACK_EFFORT: Final = 20_000.0
@@ -48,7 +48,12 @@ class Engine:
         packs = packs_of(tasks, self.jobs or usable_cores())
         effort = {(task.run, task.rounds): task.effort for task in tasks}
         total, done = sum(effort.values()), 0.0
-        ended = self._made(packs, blobs, options)
+        if self.on == "processes":
+            ended = in_processes(packs, blobs, options, self.jobs)
+        else:
+            from fedsim.studies.running.on_ray import on_ray
+
+            ended = on_ray(packs, blobs, options, self.on.partition(":")[2], self.jobs)
         try:
             for pack in ended:
                 added = records.add(pack)
@@ -56,15 +61,6 @@ class Engine:
                 after(added, done / total)
         finally:
             ended.close()
-
-    def _made(
-        self, packs: Sequence[Sequence[Task]], blobs: Mapping[str, bytes], options: Mapping[str, Any]
-    ) -> Generator[Ended, None, None]:
-        if self.on == "processes":
-            return in_processes(packs, blobs, options, self.jobs)
-        from fedsim.studies.running.on_ray import on_ray
-
-        return on_ray(packs, blobs, options, self.on.partition(":")[2], self.jobs)
 
 
 def packs_of(tasks: Sequence[Task], jobs: int) -> list[list[Task]]:

@@ -7,9 +7,8 @@ import subprocess
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Listener, wait
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ def in_processes(
     todo, again = deque(packs), set[tuple[str, int | None]]()
     count = max(1, min(jobs or usable_cores(), len(todo)))
     learns = any(task.learns for pack in packs for task in pack)
-    with _Workers.started(learns=learns, threads=max(1, usable_cores() // count)) as workers:
+    with _forking(learns=learns, threads=max(1, usable_cores() // count)) as fork:
         busy: dict[Connection, Sequence[Task]] = {}
 
         def hand(worker: Connection) -> None:
@@ -43,7 +42,7 @@ def in_processes(
             worker.send(({arm: blobs[arm] for arm in arms}, busy[worker], options))
 
         for _ in range(count):
-            hand(workers.fork())
+            hand(fork())
         while busy:
             for ready in wait(list(busy)):
                 worker = next(one for one in busy if one is ready)
@@ -59,49 +58,39 @@ def in_processes(
                         else:
                             again.add((task.run, task.rounds))
                             todo.append([task])
-                    worker = workers.fork()
+                    worker = fork()
                 yield ended
                 hand(worker)
 
 
-@dataclass
-class _Workers:
-    """The process that forks workers, and the lines to them."""
+@contextmanager
+def _forking(*, learns: bool, threads: int) -> Generator[Callable[[], Connection], None, None]:
+    """Start the process that forks workers; what is given forks one, and returns the line to it."""
+    key = secrets.token_bytes(32)
+    environment = os.environ | {KEY: key.hex(), "PYTHONPATH": os.pathsep.join(module_path())}
+    if "OMP_NUM_THREADS" not in os.environ:
+        environment |= {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+    with tempfile.TemporaryDirectory(prefix="fedsim-study-") as place:
+        address, lines, pipe = str(Path(place) / "line"), list[Connection](), subprocess.PIPE
+        command = [sys.executable, "-m", "fedsim.studies.running.zygote", address, "learns" if learns else "times"]
+        with Listener(address, family="AF_UNIX", authkey=key) as listener:
+            zygote = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment)  # noqa: S603
 
-    zygote: "subprocess.Popen[bytes]"
-    listener: Listener
-    lines: list[Connection] = field(default_factory=list)
+            def fork() -> Connection:
+                if zygote.stdin is None or zygote.poll() is not None:
+                    raise RunError("the process that starts the workers of the study has ended")
+                zygote.stdin.write(b"\n")
+                zygote.stdin.flush()
+                lines.append(listener.accept())
+                lines[-1].recv()
+                return lines[-1]
 
-    @classmethod
-    @contextmanager
-    def started(cls, *, learns: bool, threads: int) -> Generator["_Workers", None, None]:
-        key = secrets.token_bytes(32)
-        environment = os.environ | {KEY: key.hex(), "PYTHONPATH": os.pathsep.join(module_path())}
-        if "OMP_NUM_THREADS" not in os.environ:
-            environment |= {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
-        with tempfile.TemporaryDirectory(prefix="fedsim-study-") as place:
-            address = str(Path(place) / "line")
-            command = [sys.executable, "-m", "fedsim.studies.running.zygote", address, "learns" if learns else "times"]
-            with Listener(address, family="AF_UNIX", authkey=key) as listener:
-                pipe = subprocess.PIPE
-                zygote = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment)  # noqa: S603
-                workers = cls(zygote, listener)
-                try:
-                    if not zygote.stdout or not zygote.stdout.readline():
-                        raise RunError("the process that starts the workers of the study cannot be started")
-                    yield workers
-                finally:
-                    for line in workers.lines:
-                        line.close()
-                    with contextlib.suppress(BrokenPipeError):
-                        zygote.communicate()
-
-    def fork(self) -> Connection:
-        """Return the line to a new worker."""
-        if self.zygote.stdin is None or self.zygote.poll() is not None:
-            raise RunError("the process that starts the workers of the study has ended")
-        self.zygote.stdin.write(b"\n")
-        self.zygote.stdin.flush()
-        self.lines.append(self.listener.accept())
-        self.lines[-1].recv()
-        return self.lines[-1]
+            try:
+                if not zygote.stdout or not zygote.stdout.readline():
+                    raise RunError("the process that starts the workers of the study cannot be started")
+                yield fork
+            finally:
+                for line in lines:
+                    line.close()
+                with contextlib.suppress(BrokenPipeError):
+                    zygote.communicate()

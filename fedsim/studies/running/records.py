@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from fedsim.errors import RunError
 from fedsim.history import History
+from fedsim.results.state import versions
 from fedsim.scenario import Scenario
 from fedsim.simulation import EvaluatingAll, Simulation, asked_of
 
@@ -41,6 +42,8 @@ class Done:
     trained: int = 0
     found: int = 0
     memory_bytes: int = 0
+    versions: Mapping[str, str] = field(default_factory=dict)
+    data: str | None = None
 
 
 def packed(history: History) -> tuple[dict[str, int], bytes]:
@@ -72,6 +75,10 @@ class Records:
     def done(self, run: str, rounds: int | None = None) -> Done | None:
         """Return the record of a run, or of its continuation to a number of rounds."""
         return self._done.get((run, rounds))
+
+    def others(self, runs: Iterable[str]) -> int:
+        """Return how many runs there are beside these."""
+        return len({run for run, _ in self._done} - set(runs))
 
     def longest(self, run: str) -> Done | None:
         """Return the longest record of a run that has not failed."""
@@ -148,6 +155,8 @@ def run_one(scenario: Scenario, digest: str, rounds: int | None, options: Mappin
             trained=work.trained,
             found=work.trainings_found,
             memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            versions=versions(),
+            data=simulation.context.learner.data_digest,
         ), content
     except Exception as error:  # the other runs of a study go on; the message is shown at its end
         last = traceback.extract_tb(error.__traceback__)[-1]

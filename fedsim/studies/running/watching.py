@@ -14,17 +14,6 @@ _LONGEST: Final = 256
 _SPARE: Final = 1.2
 
 
-def short_of(study: Study, history: History) -> float:
-    """Return by which factor a run has to be longer to be watched far enough; 0 where it is long enough."""
-    factor = 0.0
-    for one, wanted in needs(study.metrics, study.horizon):
-        far, found = watched(history, one.spends), one.of(history)
-        # A run without evaluations never reaches an accuracy.
-        if far < wanted and not (one.waits and (found.reached or math.isnan(found.watched))):
-            factor = max(factor, wanted / far if far > 0 else 2.0)
-    return factor
-
-
 def ended_by_time(point: Point, history: History) -> bool:
     """Return whether a run ended at the last second of its scenario, beyond which none goes on."""
     until_s = point.scenario.rounds.until_s
@@ -33,22 +22,23 @@ def ended_by_time(point: Point, history: History) -> bool:
 
 def longer(study: Study, point: Point, history: History, rounds: int) -> int | None:
     """Return to how many rounds a run has to go on; None where it is long enough or cannot go on further."""
-    factor = short_of(study, history)
     own: int = point.scenario.rounds.count
-    ended = ended_by_time(point, history) or (rounds > own and history.rounds.num_rows < rounds)
-    if not factor or ended or rounds >= _LONGEST * own:
+    if ended_by_time(point, history) or (rounds > own and history.rounds.num_rows < rounds) or rounds >= _LONGEST * own:
         return None
-    wanted = math.ceil(history.rounds.num_rows * factor * _SPARE)
-    return int(min(_LONGEST * own, max(rounds + 1, wanted)))
+    factor = 0.0
+    for one, wanted in needs(study.metrics, study.horizon):
+        far, found = watched(history, one.spends), one.of(history)
+        # A run without evaluations never reaches an accuracy.
+        if far < wanted and not (one.waits and (found.reached or math.isnan(found.watched))):
+            factor = max(factor, wanted / far if far > 0 else 2.0)
+    count = math.ceil(history.rounds.num_rows * factor * _SPARE)
+    return int(min(_LONGEST * own, max(rounds + 1, count))) if factor else None
 
 
 def go_on(
-    study: Study,
-    points: Sequence[Point],
-    records: Records,
-    run: Callable[[Mapping[tuple[str, int], int]], Sequence[Done]],
+    study: Study, points: Sequence[Point], records: Records, run: Callable[[Mapping[str, int]], Sequence[Done]]
 ) -> None:
-    """Let runs go on until each one is watched far enough or has ended for good."""
+    """Let runs go on, by digest, until each one is watched far enough or has ended for good."""
     if not needs(study.metrics, study.horizon):
         return
     while True:
@@ -60,6 +50,6 @@ def go_on(
             history = records.history(point.scenario, done)
             count = longer(study, point, history, done.rounds or point.scenario.rounds.count)
             if count is not None and records.done(point.digest, count) is None:
-                wanted[point.variant, point.seed] = count
+                wanted[point.digest] = count
         if not wanted or all(done.error for done in run(wanted)):
             return

@@ -217,6 +217,22 @@ def test_evaluations_of_nodes_are_the_curve_without_others():
     assert history.column("evaluations", "round").tolist() == [2, 4]
 
 
+def test_an_accuracy_that_is_no_share_ends_no_run():
+    """A weighted mean of ones may be a little above 1; per cent and NaN are left out, with a note."""
+    values = [1.0000000000000002, 85.0, float("nan")]
+
+    def evaluate(number, arrays):
+        return MetricRecord({"accuracy": values[number], "loss": 1.0})
+
+    def main(grid, context):
+        strategy, config = FedAvg(fraction_evaluate=0.0), ConfigRecord({"lr": 0.5})
+        strategy.start(grid, initial_arrays(), num_rounds=2, train_config=config, evaluate_fn=evaluate)
+
+    history = SimulatedGrid(plain_scenario(), make_client_app()).serve(make_plain_server_app(main))
+    assert np.nan_to_num(history.column("evaluations", "accuracy"), nan=-1).tolist() == [1.0, -1.0, -1.0]
+    assert "2 evaluations have an accuracy that is no share in [0, 1], which is left out" in history.notes
+
+
 def test_metrics_of_other_names_are_curves_too():
     """What is named neither accuracy nor loss is a metric by its own name, and needs no accuracy beside it."""
 

@@ -84,19 +84,19 @@ DELIVERED, GONE = ["delivered"] * 2, ["delivered", "dropped", "delivered"]
 @pytest.mark.parametrize(
     ("changes", "asked", "expected", "end_s", "said"),
     [
-        ({"rounds.late": "cancel"}, {"timeout": 3.5}, [True, True, LATE], 3.5, [*DELIVERED, "late"]),
+        ({"rounds.late": "cancel"}, {"timeout": 3.5}, [True, True, None], 3.5, [*DELIVERED, "late"]),
         ({"rounds.late": "drop"}, {"timeout": 3.5}, [True, True, None], 3.5, [*DELIVERED, "late"]),
         ({"rounds.late": "drop"}, {"ttl": 3.5}, [True, True, None], 3.5, [*DELIVERED, "late"]),
         (
             {"rounds.policy": {"kind": "k-fastest", "k": 2}},
             {"timeout": 3600.0},
-            [True, True, LATE],
+            [True, True, None],
             3.0,
             [*DELIVERED, "late"],
         ),
         (LOSING, {}, [True, LOST, True], 7.1, GONE),
         (LOSING, {"timeout": 8.0}, [True, LOST, True], 7.1, GONE),
-        (LOSING, {"timeout": 5.0}, [True, LATE, True], 5.0, GONE),
+        (LOSING, {"timeout": 5.0}, [True, None, True], 5.0, GONE),
     ],
     ids=["cancel", "drop", "messages expire", "policy", "lost", "lost, long timeout", "lost, short timeout"],
 )

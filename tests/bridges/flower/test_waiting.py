@@ -29,9 +29,10 @@ def test_only_the_calling_thread_sleeps_in_simulated_time():
     holder = ModuleType("holder")
     holder.sleep = real
     with patch.dict(sys.modules, {"holder": holder, "nothing": None}), simulated_waiting(clock):
-        began_s = time.time()
+        began_s, others_s = time.time(), [time.monotonic(), time.perf_counter()]
         time.sleep(1000)
         holder.sleep(500)
+        assert [time.monotonic() - others_s[0], time.perf_counter() - others_s[1]] == pytest.approx([1500.0] * 2)
         seen.append(time.time() - began_s)
         thread = threading.Thread(target=lambda: (time.sleep(0.001), seen.append(time.time() - began_s)))
         thread.start()

@@ -145,6 +145,7 @@ def test_what_is_no_such_table_is_refused(content, said, tmp_path):
         ("date,time", ("2024-02-29,23:59:50", "2024-03-01,00:00:10"), 20.0),
         ("datetime", ("2024-03-31 01:00:00", "2024-03-31 03:00:00"), 2 * HOUR_S),
         ("time", ("2024-10-27T02:59:59+02:00", "2024-10-27T02:00:00+01:00"), 1.0),
+        ("time", ("2024-03-01 10:00:00 UTC", "2024-03-01 10:00:01.5 UTC"), 1.5),
         ("t", ("0", "1e1"), 10.0),
         ("date", ("20240228", "20240301"), 48 * HOUR_S),
     ],
@@ -166,6 +167,21 @@ def test_hours_go_on_on_the_next_day(tmp_path):
     assert read(tmp_path, dated, presence, after="none")[0] == [(0.0, 8 * HOUR_S), (24 * HOUR_S, 25 * HOUR_S)]
     for more in ({"after": "none"}, {"period_s": 7 * 24 * HOUR_S}):
         assert read(tmp_path, spans, presence, **more)[0] == [(22 * HOUR_S, 30 * HOUR_S), (6 * HOUR_S, 22 * HOUR_S)]
+
+
+def test_instants_and_ids_may_have_decimal_commas(tmp_path):
+    table = "client;time_s;x_m;y_m\n0,0;1,5;6;0\n0,0;0;5;0\n1,0;0;0;0\n"
+    assert read(tmp_path, table, way)[0] == [(0.0, 5.0), (1.5, 6.0)]
+
+
+def test_hours_go_over_midnight_past_a_row_without_one(tmp_path):
+    rows = [("23:59:58", 5), ("-", 6), ("00:00:02", 7)]
+    places_ = "client,time,x_m,y_m\n1,0:00,0,0\n" + "".join(f"0,{hour},{x},0\n" for hour, x in rows)
+    assert read(tmp_path, places_, way, origin="23:59:58")[0] == [(0.0, 5.0), (4.0, 7.0)]
+    there = "client,time\n1,0:00\n1,0:01\n" + "".join(f"0,{hour}\n" for hour, _ in rows)
+    assert read(tmp_path, there, presence, after="none", origin="23:59:58")[0] == [(0.0, 36.0)], (
+        "the median step is 32 s"
+    )
 
 
 @pytest.mark.parametrize(
@@ -194,6 +210,11 @@ def test_instants_that_are_not_known_are_refused(table, more, said, tmp_path):
 def test_presence_that_is_not_known_is_refused(table, said, tmp_path):
     with pytest.raises(DataError, match=said):
         read(tmp_path, table, presence)
+
+
+def test_an_end_in_a_far_century_is_refused_with_its_row(tmp_path):
+    with pytest.raises(DataError, match=r"end, row 2: '9999-12-31' is not allowed; allowed: times up to 1e\+10 s; the"):
+        read(tmp_path, "client,start,end\n0,2024-03-01,2024-03-02\n1,2024-03-01,9999-12-31\n", presence, after="hold")
 
 
 def test_units_of_bytes_are_no_bits_and_other_units_no_seconds(tmp_path):

@@ -115,6 +115,18 @@ def test_throughput_is_read_as_published(tmp_path):
     ]
 
 
+def test_notes_count_the_rows_of_all_traces(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("id,t_s,r\n" + "".join(f"{i},0,1\n{i},0,3\n{i},1,2\n{i},2,2\n{i},9,2\n" for i in (1, 0)))
+    with reading() as run:
+        found = RateFile(path=str(path), rate="r", time="t_s", unit="bit/s", **LAST).read()
+    assert found.rate_bps.tolist() == [2, 2, 2, 2, 0] * 2
+    assert [note.partition(".csv: ")[2] for note in run.notes] == [
+        "2 rows have the instant of another row: their mean rate holds",
+        "2 gaps between rows, of up to 7 s: the rate before them holds",
+    ]
+
+
 def test_hours_go_over_midnight_and_rows_are_sorted_by_dates(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("t,r\n23:59:58,1\n23:59:59,2\n00:00:01,3\n")

@@ -1,5 +1,6 @@
 """Arrays, datasets of torch, and classes and functions that give them, as data sets."""
 
+import random
 from functools import partial
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.testing import assert_array_equal
 
 from fedsim import simulate
 from fedsim.errors import DataError, PartError, ScenarioError
-from fedsim.learning import DATASETS, TASKS, Digits, Division, dataset_of
+from fedsim.learning import DATASETS, TASKS, Dataset, Digits, Division, dataset_of
 from fedsim.learning.data.given import padded
 from tests.support.short_runs import of_learning
 
@@ -275,6 +276,42 @@ def test_a_list_of_an_iterable_dataset_is_read():
 def test_targets_of_another_type_are_refused_with_what_makes_them_fit(task, targets, words):
     with pytest.raises(DataError, match=words):
         TASKS.make(task).outputs(dataset_of((X, targets)))
+
+
+class OneBuffer(Texts):
+    """Gives each sample in the same memory."""
+
+    buffer = np.zeros(3)
+
+    def __getitem__(self, index):
+        self.buffer[:] = index
+        return self.buffer, index % 3
+
+
+def test_samples_in_the_same_memory_are_told_apart():
+    assert_array_equal(dataset_of(OneBuffer(), division=Division(rows="last")).train_x[:, 0], np.arange(16))
+
+
+class Noisy(Texts):
+    """Draws from the generators of Python, NumPy and torch."""
+
+    def __getitem__(self, index):
+        return torch.randn(2) + np.random.normal() + random.random(), index % 3  # noqa: NPY002, S311
+
+
+@pytest.mark.parametrize("given", [Noisy, Noisy()], ids=["class", "object"])
+def test_equal_runs_read_equal_samples_where_these_are_drawn(given):
+    before = random.getstate()
+    first, again = (DATASETS.make(one).load().digest for one in (given, Noisy if given is Noisy else Noisy()))
+    assert first == again
+    assert random.getstate() == before
+
+
+def test_a_data_set_handed_over_does_not_change_with_arrays_of_which_it_is_a_part():
+    x, y = X.astype(np.float32), Y.astype(np.int64)
+    part = DATASETS.make(Dataset(x[:15], y[:15], x[15:], y[15:], classes=3))
+    x[:] = 0
+    assert part.load().train_x.any()
 
 
 def test_a_dataset_that_fails_is_named():

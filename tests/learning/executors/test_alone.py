@@ -1,18 +1,39 @@
 """Random modules of users under every executor: a training gives the same numbers in any company, or is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
-from fedsim import Scenario, simulate
+from fedsim import Component, Scenario, simulate
 from fedsim.errors import FedsimError
 from fedsim.learning import Dataset, EvaluationJob, ExecutorChoice, LocalTraining, TrainingJob, TrainingSetup
+from fedsim.learning.algorithms.moon import Moon
 from fedsim.learning.models.flat_module import build_flat
 from tests.support.odd_modules import REFUSED, OddModel, odd_models
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(96, 6)).astype(np.float32), RNG.integers(0, 3, 96)
 DATA = Dataset(X, Y, X[:20], Y[:20], classes=3)
+
+
+class Growing(Component):
+    """A model with a layer that its first pass makes."""
+
+    def build(self, shape, classes):
+        class Module(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scores = nn.Linear(shape[0], classes)
+
+            def forward(self, x):
+                if not hasattr(self, "grown"):
+                    self.grown = nn.Linear(shape[0], shape[0])
+                return self.scores(self.grown(x))
+
+        return Module()
 
 
 def bits(results):
@@ -64,6 +85,21 @@ def test_a_training_is_alone_or_refused(first, last, monkeypatch):
                 for one, wanted in zip(near[len(found) :], near, strict=False):
                     np.testing.assert_allclose(one, wanted, atol=1e-5, err_msg=str(habits))
     assert refused < 2 * (last - first)
+
+
+@pytest.mark.parametrize("habit", ["calls", "hidden"])
+def test_the_model_that_a_loss_compares_with_is_alone_too(habit):
+    setup = replace(setup_of((habit,)), algorithm=Moon(mu=5.0))
+    executor = ExecutorChoice("sequential").build(setup)
+    anchors = {name: jobs(setup, [0])[0].base * scale for name, scale in (("server", 1.0), ("last", 0.5))}
+    first, second = ([one._replace(anchors=anchors) for one in jobs(setup, [0])] for _ in range(2))
+    assert bits(executor.train(first)) == bits(executor.train(second))
+
+
+def test_a_layer_that_a_pass_makes_is_refused_by_its_name():
+    setup = replace(setup_of(()), model=Growing())
+    with pytest.raises(FedsimError, match=r"a pass makes grown\.weight, which is not trained"):
+        ExecutorChoice("sequential").build(setup).train(jobs(setup, [0]))
 
 
 @pytest.mark.parametrize("habit", ["python-global", "numpy-global", "torch-global"])

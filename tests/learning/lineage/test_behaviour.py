@@ -95,6 +95,24 @@ class Stepping(ServerOptimizer):
         return model + np.float32(Config.scale) * update, {}
 
 
+class SteppingLate(ServerOptimizer):
+    """Looks at the configuration at its fifth step alone."""
+
+    def init(self, parameters):
+        return {"count": np.zeros(1)}
+
+    def step(self, model, update, state):
+        scale = Config.scale if state["count"][0] == 4 else 1.0
+        return model + np.float32(scale) * update, {"count": state["count"] + 1}
+
+
+class ShrunkWhole(Aggregator):
+    """Looks at the configuration where there are as many numbers as a perceptron has."""
+
+    def combine(self, updates, weights, parameters):
+        return np.float32(Config.scale if parameters > 12 else 1.0) * np.median(updates, 0)
+
+
 class Shrunk(Aggregator):
     def combine(self, updates, weights, parameters):
         return (weights @ updates / (1 + Config.scale)).astype(np.float32)
@@ -142,6 +160,8 @@ CASES = {
     "local algorithm": (lambda value: setattr(Config, "scale", value), {"algorithm": Pulled()}),
     "server": (lambda value: setattr(Config, "scale", value), {"server": Stepping()}),
     "aggregation": (lambda value: setattr(Config, "scale", value), {"aggregation": Shrunk()}),
+    "server, later": (lambda value: setattr(Config, "scale", value), {"server": SteppingLate(), "rounds": 6}),
+    "aggregation of many": (lambda value: setattr(Config, "scale", value), {"aggregation": ShrunkWhole()}),
     "compression": (lambda value: setattr(Config, "scale", value), {"compression": Coarse()}),
     "schedule": (lambda value: setattr(Config, "scale", value), {"local": {"batch_size": 8, "schedule": Falling()}}),
     "mechanism": (
@@ -174,8 +194,8 @@ def evaluations(store, rounds=3, privacy="none", **learning):
     return history.evaluations.select(["loss", "accuracy", "metrics"]).to_pylist(), history
 
 
-# A file, a variable, a task, data and a compressor by default.
-FEW = ["file of weights", "environment", "task", "data", "compression"]
+# A file, a variable, a task, data, a compressor and two rules by default.
+FEW = ["file of weights", "environment", "task", "data", "compression", "server, later", "aggregation of many"]
 
 
 @pytest.mark.parametrize("case", by_default(CASES, FEW))

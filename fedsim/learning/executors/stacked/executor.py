@@ -25,14 +25,12 @@ from fedsim.learning.executors.contracts import (
 from fedsim.learning.executors.objective import Objective
 from fedsim.learning.executors.own_code import named_faults
 from fedsim.learning.executors.sequential import SequentialExecutor
-from fedsim.learning.executors.stacked.step import ModelsOfSlots
+from fedsim.learning.executors.stacked.step import ModelsOfSlots, refused_unless_mapped
 from fedsim.learning.executors.stacked.training import SlotTraining, UnlikeError
 from fedsim.learning.executors.trainer import Trainer, one_thread
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.learning.models.settings import own_name
 
-_ARITHMETIC: Final = 2
-"""Counts the changes of the bits of results."""
 _MOST: Final = 32
 """Most clients trained at once."""
 _FEW: Final = 4
@@ -99,13 +97,13 @@ class StackedExecutor:
         self._drawing = Drawing(local, flat.layout.smallest_batch)
         self._trainings: dict[int, SlotTraining] = {}
         self._refused: set[int] = set()
-        with self._computing(), named_faults(setup):
+        with self._computing(), named_faults(setup), refused_unless_mapped():
             if self._training(self._few).padded_to is None:
                 # Vectors of the processor then have no rest at any size of a batch, whose bits would be others.
                 self._few, self._most = max(self._few, _VECTOR), max(self._most, _VECTOR)
                 self._training(self._few)
         unit = f"torch{torch.__version__}:{torch.backends.cpu.get_cpu_capability()}"
-        named = f"stacked:{_ARITHMETIC}:{setup.precision}:{self._few}:{unit}"
+        named = f"stacked:{setup.precision}:{self._few}:{unit}"
         self.fingerprint = fingerprint_with(replace(setup, precision="float32"), named)
         if own_name(setup.model) is not None:
             self._check_numbers()
@@ -152,7 +150,7 @@ class StackedExecutor:
             trainer = Trainer(setup)
             checked_print(trainer)
             jobs = standard_jobs(trainer)
-            with torch.no_grad():
+            with torch.no_grad(), refused_unless_mapped():
                 mapped = SlotTraining(self._models(self._few), self._samples, setup)
                 found = mapped.train(jobs, [self._drawing.batches(job) for job in jobs])
             apart = unlike_eager(trainer, found, _TOLERANCE[setup.precision])

@@ -4,7 +4,8 @@ torch.func maps the module's forward pass over the slots; the gradients are ordi
 depend on its own numbers alone. It is recorded once for each batch size; a step then costs torch's operations only.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import cast
 
 import torch
@@ -16,8 +17,8 @@ from fedsim.learning.executors.objective import Objective
 from fedsim.learning.executors.optimizers import rows_of
 from fedsim.learning.executors.stacked.draws import SlotDraws
 from fedsim.learning.executors.stacked.recorder import Run, recorded
+from fedsim.learning.generators import torch_generator
 from fedsim.learning.models.flat_module import FlatModule
-from fedsim.learning.models.generators import torch_generator
 
 
 class ModelsOfSlots:
@@ -46,15 +47,9 @@ class ModelsOfSlots:
     def record(self, images: Tensor, weights: Tensor, targets: Tensor) -> bool:
         """Record a step on batches of these shapes; return whether it draws at random."""
         self._module.train()
-        with torch_generator(0):
-            try:
-                example = images, weights, targets
-                run, draws = recorded(self._step, self._arrays, example, self.draws.drawing)
-            except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
-                raise FedsimError(
-                    f"learning.model: torch cannot map this module over clients ({error}); allowed with the executor "
-                    "'stacked': modules (and a learning.task) without branches on values; any with 'sequential'"
-                ) from error
+        example = images, weights, targets
+        with torch_generator(0), _attention_in_parts(), refused_unless_mapped():
+            run, draws = recorded(self._step, self._arrays, example, self.draws.drawing)
         self._steps[images.shape[1]] = run
         return draws
 
@@ -68,7 +63,7 @@ class ModelsOfSlots:
         other = images.clone()
         # Tokens are whole numbers from 0 on; 0 and 1 are in every vocabulary.
         other[-1] = -other[-1] + 0.25 if other.is_floating_point() else (other[-1] == 0).long()
-        with torch_generator(0), torch.no_grad():
+        with torch_generator(0), torch.no_grad(), _attention_in_parts():
             numbers = [0.1 * torch.randn(shape) for shape in self._shapes]
             scores, changed = (self._scores(numbers, one)[0] for one in (images, other))
             return not torch.equal(scores[:-1], changed[:-1]), self._objective.mixes_samples(scores, targets)
@@ -98,6 +93,29 @@ class ModelsOfSlots:
         known = [torch.zeros_like(one) if slope is None else slope for one, slope in slopes_of]
         flat = torch.cat([one.reshape(self.slots, -1) for one in known], dim=1)
         return [flat, shown, *(one.detach() for one in after)]
+
+
+@contextmanager
+def refused_unless_mapped() -> Iterator[None]:
+    """Refuse a model with which torch's mapping over clients, or the replay of what it has called, fails."""
+    try:
+        yield
+    except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
+        raise FedsimError(
+            f"learning.model: torch cannot map this module over clients ({error}); allowed with the executor "
+            "'stacked': modules (and a learning.task) without branches on values; any with 'sequential'"
+        ) from error
+
+
+@contextmanager
+def _attention_in_parts() -> Iterator[None]:
+    """Let attention be products and a softmax: torch's mapping has no rule for the one kernel of a CPU."""
+    before = torch.backends.cuda.flash_sdp_enabled()  # type: ignore[no-untyped-call]
+    torch.backends.cuda.enable_flash_sdp(False)
+    try:
+        yield
+    finally:
+        torch.backends.cuda.enable_flash_sdp(before)
 
 
 def _gradients(found: Tensor, trained: Sequence[Tensor], slopes: Tensor) -> Sequence[Tensor | None]:

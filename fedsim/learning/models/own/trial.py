@@ -1,65 +1,36 @@
 """A digest of a module of the user's own, and a trial of it before a run begins."""
 
 import copy
-import hashlib
-import inspect
-import io
 import itertools
-import pickle
-import weakref
 from collections.abc import Callable
 from typing import Any
-from uuid import uuid4
 
 import torch
 from torch import Tensor, nn
 
 from fedsim.answers import FAILURES, attributed, failed
-from fedsim.code_digest import code_digest, is_users
+from fedsim.code_digest import Telling, content_digest, told
 from fedsim.errors import FedsimError, PartError
 from fedsim.learning.data.shapes import Shape
 from fedsim.learning.models.inputs import blank
 
 
 def content_of(value: nn.Module | Callable[..., Any]) -> str:
-    """Return a digest of a module, or of the class or function that makes one; of what cannot be pickled another."""
-    told = io.BytesIO()
-    try:
-        _Telling(told, protocol=5).dump(value)
-    except Exception:  # whatever a class of the user's raises
-        told.write(uuid4().bytes)
-    return hashlib.blake2b(told.getvalue(), digest_size=16).hexdigest()
+    """Return a digest of a module, or of the class or function that makes one."""
+    return content_digest(value, _Telling)
 
 
-class _Telling(pickle._Pickler):
-    """Pickles values for a digest: code by its text, tensors by their numbers."""
+class _Telling(Telling):
+    """Pickles modules by their attributes, and tensors by their numbers."""
 
     def reducer_override(self, value: Any) -> Any:
-        if value is _told:
-            return NotImplemented
-        if isinstance(value, set | frozenset):  # its order changes from process to process
-            return _told, (sorted(value, key=repr),)
         if isinstance(value, nn.Module):
-            return _told, (type(value),), vars(value)
+            return told, (type(value),), vars(value)
         if isinstance(value, Tensor) and value.layout is torch.strided:
             numbers = value.detach().cpu().resolve_conj().resolve_neg().contiguous().flatten()
             kind = f"{type(value).__name__} {value.dtype} {tuple(value.shape)} {value.requires_grad}"
-            return _told, (kind, numbers.view(torch.uint8).numpy().tobytes())
-        if inspect.isclass(value) or inspect.isfunction(value):
-            users = value.__module__ == "__main__" or is_users(value.__module__)
-            cells = [cell.cell_contents for cell in getattr(value, "__closure__", None) or ()]
-            code = code_digest(value).text if users else ""
-            return _told, (f"{value.__module__}:{value.__qualname__}", code, cells)
-        return (_told, (value(),)) if isinstance(value, weakref.ref) else NotImplemented
-
-    def memoize(self, obj: Any) -> None:
-        """Write equal texts alike, whether they are one object or several."""
-        if type(obj) not in (str, bytes, tuple):
-            super().memoize(obj)  # type: ignore[misc]
-
-
-def _told(*_: Any) -> None:
-    """Stand for what is pickled."""
+            return told, (kind, numbers.view(torch.uint8).numpy().tobytes())
+        return super().reducer_override(value)
 
 
 def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tuple[str, ...]:

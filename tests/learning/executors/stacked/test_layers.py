@@ -59,6 +59,7 @@ TAKEN = {
     "dropout",
     "embedding",
     "activations",
+    "attention",
 }
 
 

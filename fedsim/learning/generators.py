@@ -3,14 +3,15 @@
 import random
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Final
 
 import numpy as np
-import torch
 
-_ONE_AT_A_TIME: Final = threading.RLock()
-"""The generators belong to the process, and trainings and evaluations have threads of their own."""
+from fedsim.learning.torch_modes import loaded_torch
+
+ONE_AT_A_TIME: Final = threading.RLock()
+"""Of the threads of a process, for all that belongs to the process; one lock, since two could wait for each other."""
 
 
 @contextmanager
@@ -31,12 +32,14 @@ def torch_generator(seed: int) -> Iterator[None]:
 @contextmanager
 def kept_generators(*, every: bool) -> Iterator[None]:
     """Put torch's generators back at the end, or those of Python and NumPy too, which takes half a millisecond."""
-    known = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count()) if known else []):
-        if not every:
-            yield
-            return
-        with _ONE_AT_A_TIME:
+    torch = loaded_torch()
+    with ONE_AT_A_TIME:
+        known = torch is not None and torch.cuda.is_initialized()
+        devices = range(torch.cuda.device_count()) if known else []
+        with nullcontext() if torch is None else torch.random.fork_rng(devices=devices):
+            if not every:
+                yield
+                return
             of_python, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - user code draws from it
             try:
                 yield
@@ -46,9 +49,10 @@ def kept_generators(*, every: bool) -> Iterator[None]:
 
 
 def seed_generators(seed: int, *, every: bool) -> None:
-    torch.default_generator.manual_seed(seed)
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        for generator in torch.cuda.default_generators:
+    torch = loaded_torch()
+    if torch is not None:
+        torch.default_generator.manual_seed(seed)
+        for generator in torch.cuda.default_generators if torch.cuda.is_initialized() else ():
             generator.manual_seed(seed)
     if every:
         random.seed(seed)
