@@ -289,8 +289,3 @@ LIES = [
 @pytest.mark.parametrize(("world", "part", "said"), [lie[1:] for lie in LIES], ids=[lie[0] for lie in LIES])
 def test_a_lie_is_refused_by_name(world, part, said):
     refused(lambda: WORLDS[world](part), said)
-
-
-def test_no_lie_is_in_the_table_twice():
-    names = [lie[0] for lie in LIES]
-    assert len(set(names)) == len(names) >= 75

@@ -84,32 +84,6 @@ def test_a_class_has_information_and_no_port():
         SelectorPort.of(First)
 
 
-def test_answers_are_checked():
-    class Wrong(First):
-        def select(self, view, rng):
-            return view.client + 1
-
-        def probe(self, view, rng):
-            return "loss"
-
-    port = SelectorPort.of(Wrong())
-    with pytest.raises(SelectorError, match=r"Wrong\.select returned clients that are no candidates"):
-        port.select(view_of(3), rng())
-    with pytest.raises(SelectorError, match=r"Wrong\.probe returned 'loss'"):
-        port.probe(view_of(3), rng())
-
-
-@pytest.mark.parametrize("member", ["select", "probe", "observe"])
-def test_a_member_that_fails_is_a_selectors_error_with_its_name(member):
-    def fail(self, *arguments):
-        raise KeyError("loss")
-
-    port = SelectorPort.of(type("Failing", (First,), {member: fail})())
-    arguments = (reports_of([0]),) if member == "observe" else (view_of(3), rng())
-    with pytest.raises(SelectorError, match=rf"^Failing\.{member} failed with KeyError"):
-        getattr(port, member)(*arguments)
-
-
 def test_an_edge_is_a_crowd_of_its_own():
     """The edge has the clients 2, 5 and 7 of ten, with 10 samples for each number; 5 and 7 are candidates."""
     selector, samples = First(), 10 * np.arange(10)

@@ -8,6 +8,7 @@ from fedsim import Scenario, Testbed, simulate
 from fedsim.errors import FedsimError
 from fedsim.network import NETWORKS
 from fedsim.rounds import POLICIES
+from tests.golden.scenarios import PRESETS
 from tests.support.field_values import write_files
 from tests.support.options import NETWORK_OPTIONS
 from tests.support.random_scenarios import random_tables
@@ -29,6 +30,7 @@ POLICY_OPTIONS = {
 NO_LEARNING = {"kind": "none", "model_bits": 2e5, "samples_per_client": 50, "flops_per_sample": 1e6}
 NETWORK_KINDS, POLICY_KINDS = sorted(NETWORKS.kinds()), sorted(POLICIES.kinds())
 AUDITED = {"audit": True}
+QUICK = {"rate": "shannon"}  # means over fading and coding take long to work out
 # Each network and each policy at least once; late clients are cancelled and go on in turn.
 FEW = [(network, POLICY_KINDS[i % len(POLICY_KINDS)]) for i, network in enumerate(NETWORK_KINDS)]
 
@@ -65,7 +67,7 @@ def crossed(network, policy, **tables):
             "name": "crossed",
             "crowd": {"clients": 8},
             "learning": NO_LEARNING,
-            "network": {"kind": network, **NETWORK_OPTIONS.get(network, {})},
+            "network": {"kind": network, **NETWORK_OPTIONS.get(network, QUICK if network in PRESETS else {})},
             "rounds": {"count": 4, "policy": {"kind": policy, **POLICY_OPTIONS[policy]}},
             "selector": {"kind": "uniform", "cohort": 4},
             **tables,

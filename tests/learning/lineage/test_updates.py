@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from fedsim.errors import PartError
-from fedsim.learning import MemoryStore
 from tests.support.asking import even, losses
 from tests.support.plain_learner import HalfWay, half_way_learner
 
@@ -41,19 +40,6 @@ def test_a_cohort_that_makes_two_models_is_trained_once(clients):
     learner.vector(learner.merge(both, even(2)))
     assert executor.batches == [sorted(set(clients))]
     np.testing.assert_allclose(both[0].vector[:2], 2 * both[1].vector[:2], rtol=1e-6)
-
-
-def test_what_a_cohort_reports_is_found_by_others():
-    store = MemoryStore()
-    first, _ = half_way_learner(TARGETS, store=store)
-    models = line(first)
-    first.evaluate(models[-1])
-    first.flush()
-    other, idle = half_way_learner(TARGETS, store=store)
-    again = line(other)
-    other.evaluate(again[-1])
-    assert losses(other, other.updates(again[0], np.array([3, 0]))).size == 2
-    assert idle.batches == []
 
 
 def test_without_a_store_a_report_is_found_in_the_same_run():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsim.selectors.fedsuv.rectangles import Bounds, Rectangles, dominated
+from fedsim.selectors.fedsuv.rectangles import Bounds, Rectangles, diagonal, dominated, eliminated
 
 
 def bounds(*sides):
@@ -28,6 +28,18 @@ def test_a_side_that_has_nothing_in_common_with_the_new_one(when_disjoint, first
     rectangles = Rectangles(1, when_disjoint)
     rectangles.intersect(np.array([0]), bounds(*first))
     assert sides(rectangles.intersect(np.array([0]), bounds(*new))) == expected
+
+
+def test_the_diagonal_by_hand():
+    assert diagonal(bounds(0.0, 3.0, 10.0, 50.0), utility_scale=10.0).tolist() == [5.0]
+
+
+def test_elimination_by_hand():
+    """The best lower bound is 0.5: an upper bound of 0.5 is out, one of 0.51 is not."""
+    low, high = np.array([0.5, 0.0, 0.1, -2.0]), np.array([0.7, 0.5, 0.51, 0.49])
+    assert eliminated(low, high).tolist() == [False, True, False, True]
+    assert eliminated(np.array([0.3]), np.array([0.3])).tolist() == [False]
+    assert eliminated(np.zeros(0), np.zeros(0)).tolist() == []
 
 
 CORNERS = st.lists(st.tuples(*[st.integers(0, 5)] * 4), max_size=12)
