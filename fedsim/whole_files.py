@@ -42,6 +42,13 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
         raise not_written(path, error) from None
 
 
+def make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be made: {error.strerror}") from None
+
+
 def not_written(path: Path, error: OSError) -> RunError:
     """Return the error of a file that could not be written: whether the folder is gone, and whether to try again."""
     passes = error.errno in _PASSES

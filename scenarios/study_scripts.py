@@ -27,7 +27,7 @@ Column = tuple[Of, str] | tuple[Of, str, Callable[[Any], float]]
 def command(main: Callable[..., None], about: str | None) -> None:
     """Run a script: the parameters of its function are its options, and its end is that of a command of fedsim."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command(help=(about or "").partition("\n")[0])(main)
+    app.command(help=about)(main)
     sys.exit(guarded(app))
 
 

@@ -36,7 +36,7 @@ from fedsim.results.state import (
 )
 from fedsim.results.tables import parquet_file, stream_file, write_parquet
 from fedsim.scenario import Scenario
-from fedsim.whole_files import replace_file
+from fedsim.whole_files import make_folder, replace_file
 
 _ROUNDS_BACK: Final = 4096
 _PLANNED: Final = tuple(name for name in ALWAYS if name != STATE)
@@ -116,10 +116,7 @@ class RunFolder:
 
     def begin(self, executor: Mapping[str, Any] | None = None, data: str | None = None) -> None:
         """Make the folder ready for a run, or for the replay of the one that it holds."""
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RunError(f"{self.path}: cannot be made: {error.strerror}") from None
+        make_folder(self.path)
         if self._lock is None:
             self._take_lock()
             if self.state is not None:

@@ -16,7 +16,7 @@ from fedsim.studies.running.engine import Engine
 from fedsim.studies.running.records import Done, Records, Task
 from fedsim.studies.running.watching import go_on
 from fedsim.studies.study import Point, Study, StudyError
-from fedsim.whole_files import replace_file
+from fedsim.whole_files import make_folder, replace_file
 
 
 def sweep(
@@ -88,7 +88,7 @@ def sweep(
 def run_study(study: Study, folder: Path, engine: Engine, *, quiet: bool = False) -> StudyResult:
     """Run what a folder lacks of a study, and return the study as it is then."""
     points = study.points
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     lock = FolderLock(folder)
     lock.acquire()
     try:

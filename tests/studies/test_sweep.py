@@ -36,6 +36,12 @@ def study(tmp_path_factory):
     )
 
 
+def test_a_folder_that_cannot_be_made_is_refused_in_words(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(FedsimError, match="file/study: cannot be made: Not a directory"):
+        quiet(out=tmp_path / "file" / "study")
+
+
 def test_runs_are_those_by_themselves(study):
     assert (len(study), study.failures, next(iter(study))) == (4, {}, ("cohort=1", 0))
     for (variant, seed), cohort in zip(study, (1, 3, 1, 3), strict=True):

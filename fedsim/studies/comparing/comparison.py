@@ -17,7 +17,7 @@ from fedsim.studies.comparing.lines import COLUMNS, Line, sentence
 from fedsim.studies.comparing.pairs import Paired, Sample, holm, paired
 from fedsim.studies.metrics import Metric, Value, metric
 from fedsim.studies.study import Family, StudyError
-from fedsim.whole_files import replace_file
+from fedsim.whole_files import make_folder, replace_file
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Comparison:
         if file.suffix not in forms:
             raise StudyError(f"{file}: is not allowed; a comparison is written as {', '.join(forms)}")
         text = f"{forms[file.suffix]().rstrip()}\n"
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(file.parent)
         replace_file(file, lambda part: part.write_text(text, encoding="utf-8"))
 
 
