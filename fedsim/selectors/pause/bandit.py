@@ -37,10 +37,10 @@ class Rewards:
             pulls = count
         else:
             tried &= pulls > 0
-        bound = np.divide(self._sum[view.client], count, out=filled(count.size, np.inf), where=tried)
-        bound *= zeta
-        width = np.divide(confidence, pulls, out=np.zeros(count.size), where=tried)
-        bound += np.sqrt(width, out=width)
+        # Of a large crowd few clients are tried at first.
+        known = tried.nonzero()[0]
+        bound = filled(count.size, np.inf)
+        bound[known] = self._sum[view.client[known]] / count[known] * zeta + np.sqrt(confidence / pulls[known])
         return bound
 
     def _grow(self, clients: int) -> None:
@@ -55,19 +55,15 @@ def greatest(values: FloatArray, m: int, rng: np.random.Generator | None = None)
 def greatest_in_order(values: FloatArray, m: int, order: IntArray | None = None) -> IntArray:
     """Return the positions of the m greatest values in ascending order, in O(K)."""
     least = np.partition(values, values.size - m)[values.size - m]
-    found: IntArray = (values >= least).nonzero()[0]
-    surplus = found.size - m
-    if not surplus:
-        return found
-    equal = (values[found] == least).nonzero()[0]
+    enough = values >= least
+    if np.count_nonzero(enough) == m:
+        return np.asarray(enough.nonzero()[0])
+    better = (values > least).nonzero()[0]
+    missing, length = m - better.size, 2 * (m - better.size)
     if order is None:
-        dropped = equal[equal.size - surplus :]
+        equal = (values == least).nonzero()[0]
     else:
         # The first ones of a long order are found without a look at the rest.
-        missing, length = equal.size - surplus, 2 * (equal.size - surplus)
-        while (chosen := order[:length][values[order[:length]] == least]).size < missing:
+        while (equal := order[:length][values[order[:length]] == least]).size < missing:
             length *= 4
-        dropped = equal[~np.isin(found[equal], chosen[:missing])]
-    taken = np.ones(found.size, dtype=np.bool_)
-    taken[dropped] = False
-    return np.asarray(found[taken])
+    return np.sort(np.concatenate([better, equal[:missing]]))
