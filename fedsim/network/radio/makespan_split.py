@@ -41,6 +41,7 @@ class MakespanSplit:
         if not carries.any():
             carries[-1], mean[-1] = True, 1.0
         self._level, self._log_mean = level_db[carries] * _NEPERS, np.log(mean[carries])
+        self._edges = self._level[1:]
         self._slope = np.append(np.diff(self._log_mean) / np.diff(self._level), 0.0)
 
     def shares(self, bits: FloatArray, snr: FloatArray, densest: FloatArray) -> FloatArray:
@@ -53,8 +54,9 @@ class MakespanSplit:
         part -= _log_sum(part)
         time: float | None = None
         for _ in range(_TURNS):
-            denser = -part < limit
-            log_efficiency, slope = self._log_efficiency(level + np.minimum(-part, limit))
+            density = -part
+            denser = density < limit
+            log_efficiency, slope = self._log_efficiency(level + np.minimum(density, limit))
             rise = np.maximum(np.where(denser, 1.0 - slope, 1.0), _LEAST_SLOPE)
             fall = 1.0 / rise
             aim = part + (wish - part - log_efficiency) * fall
@@ -64,7 +66,7 @@ class MakespanSplit:
             step = np.minimum(np.maximum(aim - time * fall - part, -_LONGEST_STEP), _LONGEST_STEP)
             part = part + step
             part -= _log_sum(part)
-            if max(float(step.max()), -float(step.min())) < _CLOSE:
+            if max(float(np.maximum.reduce(step)), -float(np.minimum.reduce(step))) < _CLOSE:
                 break
         return part, self._log_efficiency(level + np.minimum(-part, limit))[0]
 
@@ -81,7 +83,7 @@ class MakespanSplit:
 
     def _log_efficiency(self, level: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the logarithm of the mean efficiency at logarithms of SNRs, and its slope."""
-        place = np.searchsorted(self._level[1:], level, side="right")
+        place = self._edges.searchsorted(level, side="right")
         slope = self._slope[place]
         return self._log_mean[place] + slope * (level - self._level[place]), slope
 
@@ -90,7 +92,7 @@ def _time_of_one(aim: FloatArray, fall: FloatArray, time: float) -> float:
     """Return the time for which parts of logarithm ``aim - time * fall`` are 1 in all; Newton's method from a guess."""
     for _ in range(_TURNS):
         weight = np.exp(np.minimum(aim - time * fall, 50.0))
-        total = float(weight.sum())
+        total = float(np.add.reduce(weight))
         change = math.log(total) * total / float(weight @ fall)
         time += change
         if abs(change) < _CLOSE:
@@ -99,5 +101,5 @@ def _time_of_one(aim: FloatArray, fall: FloatArray, time: float) -> float:
 
 
 def _log_sum(part: FloatArray) -> float:
-    top = float(part.max())
-    return top + float(np.log(np.exp(part - top).sum()))
+    top = float(np.maximum.reduce(part))
+    return top + float(np.log(np.add.reduce(np.exp(part - top))))
