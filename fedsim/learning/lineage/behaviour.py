@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from fedsim.answers import unchecked
+from fedsim.answers import FAILURES, unchecked
 from fedsim.answers.opened_files import UNREADABLE, OpenedFiles
 from fedsim.arrays import BoolArray, Mask, Vector
 from fedsim.code_digest import is_builtin
@@ -85,7 +85,7 @@ def behaviour_of_training(setup: TrainingSetup, layout: ModelLayout, opened: Ope
     own = ", ".join(name_of(part) for part in (setup.model, setup.task, setup.algorithm) if is_own(part))
     try:
         first, again = (digest_of(*_standard_job(tried, layout)) for _ in range(2))
-    except Exception as failure:  # the run says what fails, with the client and the round
+    except FAILURES as failure:  # the run says what fails, with the client and the round
         return _untold(f"learning: {own} fails on a probe ({type(failure).__name__})")
     files = opened.contents()
     why = ""
@@ -109,7 +109,7 @@ def behaviour_of_metrics(setup: TrainingSetup, layout: ModelLayout) -> str:
     try:
         with own_generators(0):
             (found,) = SequentialExecutor(setup).evaluate([EvaluationJob(_beside(layout), _rows(setup))])
-    except Exception:  # the run says what fails
+    except FAILURES:  # the run says what fails
         return uuid.uuid4().hex
     return digest_of("metrics", *found.sums, *map(repr, found.metrics.values()))
 
@@ -139,7 +139,7 @@ class TriedRules:
             with own_generators(0):
                 try:
                     probes = [list(_probe(tried, size)) for size in self._sizes]
-                except Exception as failure:  # the run says what fails, with the client and the round
+                except FAILURES as failure:  # the run says what fails, with the client and the round
                     return _untold(f"learning: {name_of(part)} fails on a probe ({type(failure).__name__})")
                 found.append(digest_of("rule", *_bytes(probes)))
         if found[0] != found[1]:
