@@ -21,17 +21,19 @@ class Clock(Protocol):
 
 
 _CLOCKS: Final = ("time", "monotonic", "perf_counter")
+_REAL: Final = frozenset({"fedsim", *sys.stdlib_module_names})
+"""Packages that see the real clocks: a wait of the standard library would not end by a clock that stands still."""
 
 
 @contextmanager
 def simulated_waiting(clock: Clock) -> Iterator[None]:
-    """Let sleep and clocks of the module time mean simulated time in the calling thread, but for fedsim's own code."""
+    """Let sleep and clocks of the module time mean simulated time in the calling thread, but for `_REAL` packages."""
     thread, over = threading.get_ident(), threading.Event()
 
     def here() -> bool:
         # A module that is imported meanwhile may keep these functions for good.
-        caller = sys._getframe(2).f_globals.get("__name__", "")
-        return threading.get_ident() == thread and not over.is_set() and not caller.startswith("fedsim.")
+        caller = sys._getframe(2).f_globals.get("__name__", "").partition(".")[0]
+        return threading.get_ident() == thread and not over.is_set() and caller not in _REAL
 
     def sleeping(real: Callable[[float], None]) -> Callable[[float], None]:
         def sleep(seconds: float) -> None:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from types import ModuleType
+from types import FunctionType, ModuleType
 from unittest.mock import patch
 
 import pytest
@@ -44,3 +44,17 @@ def test_only_the_calling_thread_sleeps_in_simulated_time():
     assert time.sleep is holder.sleep is real
     kept(0.001)
     assert clock.now_s == 1500.0, "a function that was kept is the real one afterwards"
+
+
+def test_a_wait_of_the_standard_library_ends_by_the_real_clock():
+    def now():
+        return time.monotonic()
+
+    of_library, of_app = (
+        FunctionType(now.__code__, {"time": time, "__name__": name}) for name in ("multiprocessing.connection", "app")
+    )
+    with simulated_waiting(StandingClock()):
+        before_s = of_library(), of_app()
+        threading.Event().wait(0.01)
+        assert of_library() > before_s[0]
+        assert of_app() == before_s[1]
