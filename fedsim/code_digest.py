@@ -203,30 +203,30 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-def content_digest(value: object, pickler: "type[Telling] | None" = None) -> str:
+def content_digest(value: object, pickler: "type[ContentPickler] | None" = None) -> str:
     """Return a digest of an object; of what cannot be pickled another at each call."""
-    told = io.BytesIO()
+    pickled = io.BytesIO()
     try:
-        (pickler or Telling)(told, protocol=5).dump(value)
+        (pickler or ContentPickler)(pickled, protocol=5).dump(value)
     except Exception:  # whatever a class of the user's raises
-        told.write(uuid4().bytes)
-    return hashlib.blake2b(told.getvalue(), digest_size=16).hexdigest()
+        pickled.write(uuid4().bytes)
+    return hashlib.blake2b(pickled.getvalue(), digest_size=16).hexdigest()
 
 
-class Telling(pickle._Pickler):
+class ContentPickler(pickle._Pickler):
     """Pickles values for a digest: code by its text, equal values alike."""
 
     def reducer_override(self, value: Any) -> Any:
-        if value is told:
+        if value is stand_in:
             return NotImplemented
         if isinstance(value, set | frozenset):  # its order changes from process to process
-            return told, (sorted(value, key=repr),)
+            return stand_in, (sorted(value, key=repr),)
         if inspect.isclass(value) or inspect.isfunction(value):
             users = value.__module__ == "__main__" or is_users(value.__module__)
             cells = [cell.cell_contents for cell in getattr(value, "__closure__", None) or ()]
             code = code_digest(value).text if users else ""
-            return told, (f"{value.__module__}:{value.__qualname__}", code, cells)
-        return (told, (value(),)) if isinstance(value, weakref.ref) else NotImplemented
+            return stand_in, (f"{value.__module__}:{value.__qualname__}", code, cells)
+        return (stand_in, (value(),)) if isinstance(value, weakref.ref) else NotImplemented
 
     def memoize(self, obj: Any) -> None:
         """Write equal texts alike, whether they are one object or several."""
@@ -234,5 +234,5 @@ class Telling(pickle._Pickler):
             super().memoize(obj)  # type: ignore[misc]
 
 
-def told(*_: Any) -> None:
+def stand_in(*_: Any) -> None:
     """Stand for what is pickled."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from fedsim.answers import FAILURES, attributed, failed
-from fedsim.code_digest import Telling, content_digest, told
+from fedsim.code_digest import ContentPickler, content_digest, stand_in
 from fedsim.errors import FedsimError, PartError
 from fedsim.learning.data.shapes import Shape
 from fedsim.learning.models.inputs import blank
@@ -17,19 +17,19 @@ from fedsim.learning.models.inputs import blank
 
 def content_of(value: nn.Module | Callable[..., Any]) -> str:
     """Return a digest of a module, or of the class or function that makes one."""
-    return content_digest(value, _Telling)
+    return content_digest(value, _ModulePickler)
 
 
-class _Telling(Telling):
+class _ModulePickler(ContentPickler):
     """Pickles modules by their attributes, and tensors by their numbers."""
 
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, nn.Module):
-            return told, (type(value),), vars(value)
+            return stand_in, (type(value),), vars(value)
         if isinstance(value, Tensor) and value.layout is torch.strided:
             numbers = value.detach().cpu().resolve_conj().resolve_neg().contiguous().flatten()
             kind = f"{type(value).__name__} {value.dtype} {tuple(value.shape)} {value.requires_grad}"
-            return told, (kind, numbers.view(torch.uint8).numpy().tobytes())
+            return stand_in, (kind, numbers.view(torch.uint8).numpy().tobytes())
         return super().reducer_override(value)
 
 
