@@ -27,7 +27,8 @@ Horizon = Annotated[
     typer.Option("--horizon", metavar="S", help="Seconds up to which targets are waited for, or rounds=N, bits=N."),
 ]
 Baseline = Annotated[str, typer.Option("--baseline", help="Variant that others are compared with (default: first).")]
-Level = Annotated[float | None, typer.Option("--level", help="Of the intervals (default: 0.95).")]
+_LEVEL = 0.95
+Level = Annotated[float | None, typer.Option("--level", help=f"Of the intervals (default: {_LEVEL}).")]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Runs at a time (default: cores).")]
 Store = Annotated[
     Path | None, typer.Option("--store", callback=one_path, help="Folder of the store that all runs share.")
@@ -78,7 +79,7 @@ def sweep(
     from fedsim.studies.sweeping import run_study
 
     if _is_study(file):
-        if any((grid, zipped, assignments, metrics, horizon, baseline, seeds, level, name)):
+        if any((grid, zipped, assignments, metrics, horizon, baseline, seeds, name)) or level is not None:
             raise FedsimError(f"{file}: a study says itself what is run and compared; allowed: a change of the file")
         study = Study.load(file)
     else:
@@ -91,7 +92,7 @@ def sweep(
             metrics=metrics or (),
             baseline=baseline,
             horizon=_each_once(map(_limit, horizon or ())),
-            level=level or 0.95,
+            level=_LEVEL if level is None else level,
         )
     engine = Engine(on, jobs, False if no_store else store, data_dir, executor)
     folder = out or Path("studies") / study.name
@@ -169,14 +170,10 @@ def compare(
         if not len(result):
             reason = "no run has ended well, or files and parts that runs read have changed since"
             raise FedsimError(f"{runs[0]}: has no run of its study: {reason}; allowed: fedsim sweep {runs[0] / STUDY}")
-        first, level, arms, compared = (
-            result.study.baseline,
-            result.study.level,
-            result.runs,
-            result.compare(*metrics or ()),
-        )
+        first, level = result.study.baseline, result.study.level
+        arms, compared = result.runs, result.compare(*metrics or ())
     else:
-        limits, level = _each_once(map(_limit, horizon or ())), level or 0.95
+        limits, level = _each_once(map(_limit, horizon or ())), _LEVEL if level is None else level
         arms, compared = compared_folders(runs, metrics or (), baseline, limits, level)
         first = baseline or next(iter(arms))
     _print(compared, f"against {first!r}", to)

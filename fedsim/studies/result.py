@@ -16,7 +16,7 @@ from fedsim.history import History
 from fedsim.studies.metrics import Metric, Value, metric, needs
 from fedsim.studies.running.records import Done, Records
 from fedsim.studies.running.watching import ended_by_time
-from fedsim.studies.study import Point, Study, StudyError, at, plain
+from fedsim.studies.study import Point, Study, StudyError, at, family_of, plain
 from fedsim.whole_files import replace_file
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class StudyResult:
     study: Study
     folder: Path
     _records: Records = field(repr=False, compare=False)
+    _values: dict[str, dict[tuple[str, int], Value]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def load(cls, folder: str | Path) -> "StudyResult":
@@ -153,10 +154,6 @@ class StudyResult:
                     self._values[other][key] = self._value(metric(other), key, own, far, rounds)
         return self._values[name]
 
-    @cached_property
-    def _values(self) -> dict[str, dict[tuple[str, int], Value]]:
-        return {}
-
     def _value(self, one: Metric, key: tuple[str, int], own: History, far: History, rounds: int) -> Value:
         if not one.spends:
             return one.of(own)
@@ -212,7 +209,7 @@ class StudyResult:
         from fedsim.studies.comparing.comparison import compare, doubts
 
         notes = doubts((point.variant, done.versions, done.data) for point, done in self._done.values())
-        return compare(self.study.family(notes), self._far, metrics)
+        return compare(family_of(self.study, notes), self._far, metrics)
 
     def plot(
         self, x: str = "time", y: str | None = None, *, smoothing: int | None = None, out: str | Path | None = None

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Final, Self
 
 import tomli_w
@@ -130,7 +131,7 @@ class Study:
             object.__setattr__(self, "metrics", usual(self.base))
         if not self.baseline:
             object.__setattr__(self, "baseline", names[0])
-        self.family()
+        family_of(self)
         seen: dict[str, str] = {}
         for point in self.points[: len(names)]:
             self._check_length(point)
@@ -231,10 +232,6 @@ class Study:
         text = json.dumps([sorted(point.digest for point in self.points), first, family])
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def family(self, notes: tuple[str, ...] = ()) -> Family:
-        """Return what is compared; notes say what else than values and seeds differs between runs."""
-        return Family(self.arms, self.seeds, self.metrics, self.baseline, self.horizon, self.level, notes)
-
     def with_seeds(self, seeds: Sequence[int]) -> "Study":
         """Return the study with other seeds."""
         return replace(self, seeds=tuple(seeds))
@@ -252,9 +249,7 @@ class Study:
         own = self.base.describe()
         # TOML has no null: what the base lacks too is left out.
         variants = {
-            one.name: {
-                path: value for path, value in one.values.items() if value is not None or at(own, path) is not None
-            }
+            one.name: {p: value for p, value in one.values.items() if value is not None or at(own, p) is not None}
             for one in self.variants
         }
         head = {
@@ -323,6 +318,11 @@ class Study:
         return cls.from_toml(read_text(path, StudyError), source=str(path), folder=Path(path).parent)
 
 
+def family_of(study: Study, notes: tuple[str, ...] = ()) -> Family:
+    """Return what is compared; notes say what else than values and seeds differs between runs."""
+    return Family(study.arms, study.seeds, study.metrics, study.baseline, study.horizon, study.level, notes)
+
+
 def usual(base: Scenario) -> tuple[str, ...]:
     """Return what is compared where nothing is named."""
     if base.describe()["learning"].get("kind") == "none":
@@ -353,8 +353,7 @@ def label(values: Values) -> str:
     """Return the name of a variant: its values in few words."""
     words = []
     for path, value in values.items():
-        steps = path.split(".")
-        ends = [".".join(steps[-n:]) for n in range(1, len(steps) + 1)]
+        ends = (".".join(path.split(".")[-n:]) for n in range(1, path.count(".") + 2))
         # The shortest end of the path that no other one has.
         short = next((end for end in ends if sum(f".{other}".endswith(f".{end}") for other in values) == 1), path)
         words.append(str(value) if short == "kind" else f"{short}={plain(value)}")
@@ -368,7 +367,13 @@ def plain(value: Any) -> Any:
         return " ".join([str(value.get("kind", "")), *options]).strip()
     if isinstance(value, int | float | str) or value is None:
         return value
-    return str(value) if isinstance(value, list | tuple) else getattr(value, "__name__", type(value).__name__)
+    if isinstance(value, type | FunctionType):
+        return value.__name__
+    if type(value).__repr__ is not object.__repr__:
+        return str(value) if "\n" not in str(value) else type(value).__name__
+    # Without a text of its own: where it lies in memory says nothing.
+    held = {name: one for name, one in vars(value).items() if isinstance(one, int | float | str)}
+    return plain({"kind": type(value).__name__, **held})
 
 
 def at(tables: Mapping[str, Any], path: str) -> Any:

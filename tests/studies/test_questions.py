@@ -194,6 +194,8 @@ def test_round_times_in_the_long_run_are_those_of_closed_forms(policy, mean_s, m
     median, ends = found.quantiles[0.5]
     assert ends.low < median_s < ends.high
     assert median == pytest.approx(median_s, rel=0.05)
+    assert "100 % below" in (said := steady(simulate(exponential(policy)), shares=(1.0,)).sentences[1])
+    assert said.endswith("s (no interval).")
     with pytest.raises(FedsimError, match="are too few"):
         steady(simulate(ALL))
 

@@ -4,6 +4,7 @@ import pytest
 
 from fedsim import Scenario, Study
 from fedsim.errors import FedsimError
+from fedsim.selectors import Uniform
 from tests.support.hand_made import by_hand
 from tests.support.short_runs import LEARNING
 
@@ -34,6 +35,8 @@ def test_names_say_what_differs():
     assert of(grid={"rounds.policy": policies}).arms == ("policy=wait-for-all", "policy=deadline deadline_s=5.0")
     paths = {"network.uplink.value_s": [1.0, 2.0], "network.downlink.value_s": [1.0]}
     assert of(grid=paths).arms[1] == "uplink.value_s=2.0, downlink.value_s=1.0"
+    selectors = {"selector": [Uniform(1), Uniform(2)]}
+    assert of(grid=selectors).arms == ("selector=Uniform cohort=1", "selector=Uniform cohort=2")
 
 
 def test_a_target_of_another_metric_is_compared_where_nothing_is_named():
@@ -137,7 +140,8 @@ def test_what_is_refused_in_a_file(text, words):
     ("line", "words"),
     [
         (["study.toml", "--seeds", "4"], "a study says itself what is run and compared"),
-        (["study.toml", "--level", "0.9"], "a study says itself what is run and compared"),
+        (["study.toml", "--level", "0"], "a study says itself what is run and compared"),
+        (["base.toml", "--grid", "selector.cohort=1,2", "--level", "0"], "level: 0.0 is not allowed"),
         (
             ["base.toml", "--grid", "selector.cohort=1,2", "--grid", "selector.cohort=3"],
             r"named twice, \[1, 2\] and \[3\]",

@@ -64,14 +64,12 @@ class Comparison:
         rows = [COLUMNS, *(one.cells() for one in self.lines)]
         head, *body = [" & ".join(map(_latex, row)) + " \\\\" for row in rows]
         form = "ll" + "r" * (len(COLUMNS) - 2)
-        return "\n".join(
-            [f"\\begin{{tabular}}{{{form}}}", r"\hline", head, r"\hline", *body, r"\hline", "\\end{tabular}\n"]
-        )
+        lines = [f"\\begin{{tabular}}{{{form}}}", r"\hline", head, r"\hline", *body, r"\hline", "\\end{tabular}\n"]
+        return "\n".join(lines)
 
     def write(self, path: str | Path) -> None:
         """Write the comparison to a file, whose ending is its form: csv, json, tex or txt."""
-        forms: dict[str, Callable[[], str]] = {".csv": self.to_csv, ".json": self.to_json, ".tex": self.to_latex}
-        forms[".txt"] = self.__str__
+        forms = {".csv": self.to_csv, ".json": self.to_json, ".tex": self.to_latex, ".txt": self.__str__}
         file = Path(path)
         if file.suffix not in forms:
             raise StudyError(f"{file}: is not allowed; a comparison is written as {', '.join(forms)}")
@@ -126,9 +124,8 @@ def _line(family: Family, one: Metric, variant: str, values: Values) -> Line:
     )
     every = [max(one.every for one in side) for side in sides]
     if every[0] != every[1]:
-        return refused(
-            f"models were evaluated every {every[0]} rounds and every {every[1]}: set one results.evaluate_every"
-        )
+        why = f"models were evaluated every {every[0]} rounds and every {every[1]}: set one results.evaluate_every"
+        return refused(why)
     found = paired(sample, family.level, family.horizon.get(one.unit) if one.waits else None, one.unit)
     if not one.waits and (short := sum(found.unreached)):
         before = f"ended before {one.budget:g} {one.spends}, the first at {sample.watched.min():.4g}"

@@ -89,27 +89,22 @@ def paired(sample: Sample, level: float = 0.95, horizon: float | None = None, un
     values = sample.value
     if np.isnan(values).any():
         return replace(known, refused=f"{int(np.isnan(values).any(axis=0).sum())} of {n} pairs have no value")
-    if horizon is None:
-        if any(unreached):
-            return replace(known, refused=f"no horizon was named before the runs: {_would_do(sample, unit)}")
-        cut = math.inf
-    else:
-        short = ~sample.reached & (sample.watched < horizon)
-        if short.any():
-            far = float(sample.watched[~sample.reached].min())
-            return replace(
-                known, refused=f"{int(short.sum())} runs were not watched up to {horizon:.4g} {unit}, but {far:.4g}"
-            )
-        # A run that ended for good before the horizon reaches nothing later.
-        values = np.where(sample.reached, np.minimum(values, horizon), horizon)
-        cut = horizon
+    if horizon is None and any(unreached):
+        return replace(known, refused=f"no horizon was named before the runs: {_would_do(sample, unit)}")
+    cut = math.inf if horizon is None else horizon
+    short = ~sample.reached & (sample.watched < cut)
+    if short.any():
+        far = float(sample.watched[~sample.reached].min())
+        why = f"{int(short.sum())} runs were not watched up to {cut:.4g} {unit}, but {far:.4g}"
+        return replace(known, refused=why)
+    # A run that ended for good before the horizon reaches nothing later.
+    values = np.where(sample.reached, np.minimum(values, cut), cut)
     differences = values[1] - values[0]
     differences[np.abs(differences) <= _ROUNDING * np.abs(values).max(initial=0.0)] = 0.0
     cuts = bool((values >= cut).any())
     apart = int(np.count_nonzero(differences))
     if cuts and apart < max(FEWEST_APART, SHARE_APART * n):
-        why = f"{apart} of {n} pairs differ before {cut:.4g} {unit}: {_would_do(sample, unit)}"
-        return replace(known, refused=why)
+        return replace(known, refused=f"{apart} of {n} pairs differ before {cut:.4g} {unit}: {_would_do(sample, unit)}")
     if n < 2:
         return replace(known, refused="one pair has no interval")
     interval = t_interval(differences, level)

@@ -135,9 +135,16 @@ def _search(over: Sequence[Over], evaluate: Evaluate, trials: int, metrics: int,
     study = optuna.create_study(sampler=sampler, directions=["minimize"] * metrics)
     for begin in range(0, trials, _TOGETHER):
         asked = [study.ask() for _ in range(min(_TOGETHER, trials - begin))]
-        found = evaluate([values(trial.suggest_float(one.path, 0.0, 1.0) for one in over) for trial in asked])
+        found = evaluate([values(_share(trial, one) for one in over) for trial in asked])
         for trial, means in zip(asked, found, strict=True):
             study.tell(trial, means)
+
+
+def _share(trial: Any, one: Over) -> float:
+    if not one.choices:
+        return float(trial.suggest_float(one.path, 0.0, 1.0))
+    count = len(one.choices)
+    return (int(trial.suggest_categorical(one.path, range(count))) + 0.5) / count
 
 
 def _front(trials: Sequence[Trial], signs: Sequence[float]) -> list[Trial]:

@@ -35,8 +35,7 @@ def fields_of(scenario: Scenario) -> dict[str, float]:
         path: value
         for path, value in flat(scenario.describe()).items()
         if path.startswith(("network.", "devices.", "rounds.policy."))
-        and isinstance(value, int | float)
-        and not isinstance(value, bool)
+        and type(value) in (int, float)
         and 0 < value < float("inf")
     }
 

@@ -39,8 +39,9 @@ class Steady:
         )
         shown = []
         for share, (value, ends) in self.quantiles.items():
-            needed = round(_BATCHES * _BEYOND / min(share, 1 - share))
-            half = f"(an interval takes {needed:,} rounds)" if math.isnan(ends.half) else f"+- {ends.half:.2g}"
+            beyond, half = min(share, 1 - share), f"+- {ends.half:.2g}"
+            if math.isnan(ends.half):
+                half = f"(an interval takes {_BATCHES * _BEYOND / beyond:,.0f} rounds)" if beyond else "(no interval)"
             shown.append(f"{100 * share:g} % below {value:.4g} s {half}")
         return [first, f"{', '.join(shown)}."]
 

@@ -106,13 +106,12 @@ class Records:
 
     def history(self, scenario: Scenario, done: Done) -> History:
         """Return the history of a run that has ended."""
-        tables, at = {}, done.at
+        tables = {}
         try:
             with (self.folder / _TABLES).open("rb") as file:
+                file.seek(done.at)
                 for name, size in done.sizes.items():
-                    file.seek(at)
                     tables[name] = pa.ipc.open_stream(file.read(size), options=_READ).read_all()
-                    at += size
         except (OSError, pa.ArrowException) as error:
             raise RunError(f"{self.folder / _TABLES}: cannot be read: {error}") from None
         budget = None if scenario.privacy is None else scenario.privacy.total
