@@ -369,8 +369,8 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, type | FunctionType):
         return value.__name__
-    if type(value).__repr__ is not object.__repr__:
-        return str(value) if "\n" not in str(value) else type(value).__name__
+    if " object at 0x" not in (text := str(value)):
+        return text if "\n" not in text else type(value).__name__
     # Without a text of its own: where it lies in memory says nothing.
     held = {name: one for name, one in vars(value).items() if isinstance(one, int | float | str)}
     return plain({"kind": type(value).__name__, **held})
