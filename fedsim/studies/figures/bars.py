@@ -26,12 +26,12 @@ def draw_why(found: Sequence[Why], out: str | Path | None = None) -> "Figure":
             )
             right, left = right + max(seconds, 0.0), left + min(seconds, 0.0)
         low, high = one.interval
-        axes.plot([low, high], [at, at], color="black", linewidth=3)
+        axes.plot([low, high], [at, at], color="white", linewidth=5)
+        axes.plot([low, high], [at, at], color="black", linewidth=2)
         axes.plot([one.difference], [at], "o", color="white", markeredgecolor="black")
     _name(axes, [one.variant for one in known])
-    axes.set_xlabel(
-        f"seconds more than {known[0].baseline if known else ''}; dot and line: their sum with its interval"
-    )
+    baseline = known[0].baseline if known else ""
+    axes.set_xlabel(f"seconds more than {baseline}\ndot and line: their sum with its interval")
     figure.legend(frameon=False, loc="outside upper center", ncols=3, fontsize=7)
     if out is not None:
         save(figure, out)
