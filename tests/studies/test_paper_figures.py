@@ -23,7 +23,7 @@ ON_DIGITS = (
 @pytest.fixture
 def pause(monkeypatch):
     monkeypatch.syspath_prepend(SCENARIOS / "pause")
-    return import_module("figures")
+    return import_module("figure_experiments")
 
 
 @pytest.fixture
