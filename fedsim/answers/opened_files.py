@@ -1,4 +1,7 @@
-"""Files that parts of the user's own open, noted by an audit hook of Python, with the hashes of their content."""
+"""Files that parts of the user's own open, and variables of the environment that they read, with hashes of the content.
+
+An audit hook of Python tells of files; variables are told of by a class in the place of that of `os.environ`.
+"""
 
 import hashlib
 import os
@@ -10,11 +13,13 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Any, AnyStr, Final
 
 from fedsim.code_digest import is_users_file
 
 UNREADABLE: Final = "unreadable"
+_VARIABLE: Final = "environment variable "
+_UNSET: Final = "unset"
 _OUTSIDE: Final = frozenset({"socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system", "os.posix_spawn"})
 """Events after which a part may know what no file holds."""
 _CODE: Final = (".py", ".pyc", ".so", ".pyd", ".dll")
@@ -31,12 +36,14 @@ class OpenedFiles:
 
     def __init__(self) -> None:
         self.paths: dict[str, None] = {}
+        self.variables: dict[str, str] = {}
         self.written: set[str] = set()
         self.outside: str = ""
 
     def contents(self) -> dict[str, str]:
-        """Return the SHA-256 of each file as it is now, by the path with which it was opened."""
-        return {path: content_of(path) for path in sorted(self.paths) if os.path.realpath(path) not in self.written}
+        """Return the SHA-256 of each file as it is now, by its path as opened, and of each variable as it was read."""
+        files = {path: content_of(path) for path in sorted(self.paths) if os.path.realpath(path) not in self.written}
+        return files | dict(sorted(self.variables.items()))
 
 
 class _Noting(threading.local):
@@ -48,10 +55,12 @@ _noting: Final = _Noting()
 
 @contextmanager
 def opened_files() -> Iterator[OpenedFiles]:
-    """Note which files the user's own code opens in this thread, other than code and what lies beside Python."""
+    """Note what the user's own code reads in this thread: variables, and files other than code and beside Python."""
     if not _hooked:  # no hook can be removed again
         _hooked.append(True)
         sys.addaudithook(_note)
+        for environment in (os.environ, *([os.environb] if os.supports_bytes_environ else ())):
+            environment.__class__ = _NotedEnvironment
     noted, before = OpenedFiles(), _noting.all
     _noting.all = (*before, noted)
     try:
@@ -72,16 +81,54 @@ def nothing_noted() -> Iterator[None]:
 
 
 def changed(contents: Mapping[str, str]) -> list[str]:
-    """Return the files whose content is another one than it was."""
+    """Return the files and variables whose content is another one than it was."""
     return [path for path, before in contents.items() if content_of(path) != before]
 
 
 def content_of(path: str) -> str:
+    if path.startswith(_VARIABLE):
+        return _content_of_variable(path.removeprefix(_VARIABLE))
     try:
         with Path(path).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return UNREADABLE
+
+
+def _content_of_variable(name: str) -> str:
+    value = os.environ.get(name)
+    return _UNSET if value is None else hashlib.sha256(os.fsencode(value)).hexdigest()
+
+
+class _NotedEnvironment(os._Environ[AnyStr]):
+    """The variables of the environment, where those that the user's own code reads or sets are noted."""
+
+    def __getitem__(self, key: AnyStr) -> AnyStr:
+        _note_variable(key, sys._getframe(1))
+        return super().__getitem__(key)
+
+    def __setitem__(self, key: AnyStr, value: AnyStr) -> None:
+        super().__setitem__(key, value)
+        _note_variable(key, sys._getframe(1), is_set=True)
+
+    def __delitem__(self, key: AnyStr) -> None:
+        super().__delitem__(key)
+        _note_variable(key, sys._getframe(1), is_set=True)
+
+
+def _note_variable(key: str | bytes, caller: FrameType, *, is_set: bool = False) -> None:
+    noting = _noting.all
+    if not noting or not isinstance(key, str | bytes) or not _by_the_user(caller):
+        return
+    name = os.fsdecode(key)
+    where = f"{_VARIABLE}{name}"
+    with nothing_noted():
+        content = _content_of_variable(name)
+    for noted in noting:
+        if is_set:
+            noted.written.add(where)
+        elif where not in noted.written:
+            noted.variables.setdefault(where, content)
 
 
 def _note(event: str, given: tuple[Any, ...]) -> None:

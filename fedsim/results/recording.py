@@ -133,7 +133,7 @@ def _record(
             by = _by_another_release(folder) + (", with --fast" if before is not None and before.fast else "")
             say(f"{path}: was finished before{by}; nothing is computed, and --force runs it again")
             if own := [place for place in scenario.code() if place.partition(".")[0] != "learning"]:
-                say(f"{path}: {', '.join(own)}: known by code and files, not by variables set outside of them")
+                say(f"{path}: {', '.join(own)}: known by code, files and environment, not by variables set elsewhere")
             _check_own_parts(folder, data_dir)
             return _finished_before(folder)
         saver = Saver(folder, save_models, say)

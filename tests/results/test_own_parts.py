@@ -30,6 +30,13 @@ def with_a_cache():
     found = np.load("cache.npy")
     return found[:, :5], found[:, 5].astype(int)
 
+class ByEnvironment(Selector):
+    def select(self, view, rng):
+        if "FEDSIM_TEST_LAST" in os.environ:
+            return view.client[-int(os.environ["FEDSIM_TEST_LAST"]):]
+        os.environ["FEDSIM_TEST_SET"] = os.getenv("FEDSIM_TEST_SET", "") + "again"
+        return view.client[:1]
+
 class Listed(Selector):
     def select(self, view, rng):
         return np.loadtxt("c.csv", dtype=int, ndmin=1)
@@ -58,8 +65,8 @@ def scenario(kind="rows", csv=None, **tables):
         "model": "logistic-regression",
         "local": local,
     }
-    plain = {"name": "t", "crowd": {"clients": 4}, "network": "pause-two-speed", "rounds": {"count": 1}}
-    return Scenario(**plain, **{"selector": "all", **tables}, learning=learning)
+    plain = {"name": "t", "crowd": {"clients": 4}, "network": "pause-two-speed"}
+    return Scenario(**plain, **{"selector": "all", "rounds": {"count": 1}, **tables}, learning=learning)
 
 
 def losses(history):
@@ -81,8 +88,31 @@ def test_an_environment_variable_has_changed(monkeypatch):
     run(scenario("by_environment"), out="out", store=False)
     run(scenario("by_environment"), out="out", store=False)
     monkeypatch.setenv("FEDSIM_TEST_SCALE", "3")
-    with pytest.raises(RunError, match=r"another scenario .*own parts read or compute has changed"):
+    with pytest.raises(RunError, match=r"another scenario .*environment variable FEDSIM_TEST_SCALE has changed"):
         run(scenario("by_environment"), out="out", store=False)
+
+
+def test_an_environment_variable_of_a_selector_has_changed(monkeypatch):
+    monkeypatch.setenv("FEDSIM_TEST_SET", "once")
+    monkeypatch.delenv("FEDSIM_TEST_LAST", raising=False)
+    by_environment = scenario(selector="parts_of_a_run:ByEnvironment")
+    run(by_environment, out="out", store=False)
+    monkeypatch.setenv("FEDSIM_TEST_SET", "once")
+    run(by_environment, out="out", store=False)
+    monkeypatch.setenv("FEDSIM_TEST_LAST", "2")
+    with pytest.raises(RunError, match=r"another scenario .*environment variable FEDSIM_TEST_LAST has changed"):
+        run(by_environment, out="out", store=False)
+    run(by_environment, out="out", store=False, replace=True)
+    assert "FEDSIM_TEST_SET" not in Path("out/run.json").read_text()
+    run(by_environment, out="out", store=False)
+
+
+def test_an_environment_variable_that_a_selector_sets_is_no_input_after_that(monkeypatch):
+    monkeypatch.setenv("FEDSIM_TEST_SET", "once")
+    for _ in range(2):
+        run(scenario(selector="parts_of_a_run:ByEnvironment", rounds={"count": 2}), out="out", store=False)
+        assert "environment variable FEDSIM_TEST_SET" in Path("out/run.json").read_text()
+        monkeypatch.setenv("FEDSIM_TEST_SET", "once")
 
 
 def test_files_of_callbacks_and_files_that_a_run_writes_are_no_inputs():
@@ -109,4 +139,4 @@ def test_a_finished_run_names_own_parts_that_are_known_by_their_code_alone():
     said = []
     for _ in range(2):
         run(scenario(selector="parts_of_a_run:Listed"), out="out", store=False, tell=said.append)
-    assert "selector: known by code and files, not by variables" in said[-1]
+    assert "selector: known by code, files and environment, not by variables" in said[-1]

@@ -1,5 +1,6 @@
 """Deadlines that no client meets on average."""
 
+import re
 from typing import ClassVar
 
 import pytest
@@ -171,3 +172,31 @@ def test_links_that_carry_nothing_are_named():
     network = {"kind": "lora", "path_loss": {"kind": "log-distance", "exponent": 9.0}}
     notes = simulate(WORK.replace({"network": network, "crowd.placement": {"kind": "disc", "radius_m": 1e6}})).notes
     assert "uplink inf s; deadline 1 s; links carry nothing" in notes[0]
+
+
+@pytest.mark.parametrize(
+    ("uplink_s", "factor", "way_out"),
+    [
+        (
+            2.3,
+            [1.0, 1.0, 1.0, 1.0, 2.0, 1e6],
+            "deadline_s = 14 would do for 83% of them (over 100 times the median: 1)",
+        ),
+        (
+            2.3,
+            [1.0, 1.0, 1.0, 1e5, 1e6, 1e6],
+            "deadline_s = 9.5 would do for 50% of them (over 100 times the median: 3)",
+        ),
+        (1e3, [1e6] * 6, "links carry next to nothing"),
+    ],
+)
+def test_clients_out_of_reach_make_no_deadline_absurd(uplink_s, factor, way_out):
+    network = {"network.uplink.value_s": uplink_s, "network.uplink_factor": factor}
+    known = Simulation(WORK.replace(network)).foreseen[0]
+    assert re.search(rf"; (rounds\.policy\.)?{re.escape(way_out)}$", known)
+
+
+def test_a_wireless_lan_with_clients_in_deep_shadow_proposes_no_deadline_of_months():
+    wireless = WORK.replace({"crowd.clients": 20, "learning.samples_per_client": 60, "network": "wifi"})
+    proposed = re.search(r"deadline_s = (\S+) would do", Simulation(wireless).foreseen[0])
+    assert float(proposed[1]) < 3_600.0
