@@ -19,10 +19,7 @@ from tests.support.bounds import dkw
 LATER_S = (600, 3600, 10_800, 21_600, 86_400)
 FOLDER = Path(__file__).parents[4] / "shared" / "data" / "fedscale"
 
-pytestmark = [
-    pytest.mark.data,
-    pytest.mark.skipif(not FOLDER.is_dir(), reason="../shared/data/fedscale is not there"),
-]
+pytestmark = [pytest.mark.data, pytest.mark.skipif(not FOLDER.is_dir(), reason="../shared/data/fedscale is not there")]
 
 
 @pytest.fixture(scope="module")

@@ -14,16 +14,7 @@ from fedsim.rounds.policies.count_based import KFastest
 from fedsim.rounds.policies.late import Drop, Partial, Stale
 from fedsim.selectors import Cohort
 from tests.support.stories import ends, rows, timeline, told, used
-from tests.support.worlds import (
-    CountingLearner,
-    Curious,
-    FixedLinks,
-    Pipe,
-    Sequence,
-    available_in,
-    batteries,
-    serve,
-)
+from tests.support.worlds import CountingLearner, Curious, FixedLinks, Pipe, Sequence, available_in, batteries, serve
 
 # Three clients that take 3, 5 and 12 s: downlink, work, uplink.
 THREE = ([1, 1, 2], [1, 2, 5], [1, 2, 5])
