@@ -44,10 +44,7 @@ def scenario(given: argparse.Namespace) -> Scenario:
         NETWORKS[given.network],
         {"count": given.rounds, "policy": policy},
         {"kind": given.selector, "cohort": given.cohort},
-        privacy={
-            "mechanism": {"kind": "laplace-l1", "clip": 1.0},
-            "budget": {"kind": "geometric", "epsilon": 20.0},
-        },
+        privacy={"mechanism": {"kind": "laplace-l1", "clip": 1.0}, "budget": {"kind": "geometric", "epsilon": 20.0}},
         devices={"availability": AVAILABILITY[given.availability]},
     )
 

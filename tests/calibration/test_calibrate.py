@@ -133,10 +133,9 @@ def test_each_class_has_its_speed(tmp_path):
 def test_policy_and_selector_of_a_base_are_kept(tmp_path):
     place = tmp_path / "log.csv"
     place.write_text("client,uplink_s\n" + "\n".join(f"{i % 10},{1 + i / 100}" for i in range(100)))
-    base = Scenario(
-        name="base",
-        **{**SIZES, "learning": LEARNING, "network": "pause-two-speed"},
-    ).replace({"rounds.policy": {"kind": "k-fastest", "k": 3}, "selector.cohort": 5})
+    base = Scenario(name="base", **{**SIZES, "learning": LEARNING, "network": "pause-two-speed"}).replace(
+        {"rounds.policy": {"kind": "k-fastest", "k": 3}, "selector.cohort": 5}
+    )
     found = calibrate(read_log(place), base=base, clients=40, rounds=20)
     assert found.scenario.rounds.policy == base.rounds.policy
     assert found.scenario.selector.options["cohort"] == 5

@@ -107,14 +107,8 @@ def test_queues_classes_samples_and_rounds(tmp_path):
         ({"uplink_s": ["nan"] * ROWS}, "uplink_s, row 1: nothing is not allowed; allowed: numbers"),
         ({"compute_s": [-1.0] * ROWS}, "compute_s, row 1: '-1.0' is not allowed; allowed: numbers of at least 0"),
         ({"outcome": ["lost"] * ROWS}, "outcome, row 1: 'lost' is not allowed; allowed: delivered, late, dropped"),
-        (
-            {"uplink_s": whole()["uplink_s"] * 1000},
-            "row 1: .* are 1002 s together, and end_s - start_s is 3 s; in",
-        ),
-        (
-            {"compute_s": [1.5] * 5 + [2.5] + [1.5] * 6},
-            "row 6: .* are 6 s together, and end_s - start_s is 5 s;",
-        ),
+        ({"uplink_s": whole()["uplink_s"] * 1000}, "row 1: .* are 1002 s together, and end_s - start_s is 3 s; in"),
+        ({"compute_s": [1.5] * 5 + [2.5] + [1.5] * 6}, "row 6: .* are 6 s together, and end_s - start_s is 5 s;"),
         (
             {"start_s": whole()["start_s"] * 1000, "end_s": whole()["end_s"] * 1000},
             "in the median they are 0.001 times as long: are all in seconds?",
@@ -215,10 +209,7 @@ def test_single_rows_that_stand_there_twice_count_once(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        (
-            {"cut_in": ["uplink"] * ROWS},
-            r"uplink_s: none of 12 participations ended its uplink \(12 were cut",
-        ),
+        ({"cut_in": ["uplink"] * ROWS}, r"uplink_s: none of 12 participations ended its uplink \(12 were cut"),
         ({"cut_in": ["downlink"] * ROWS}, r"downlink_s: none of 12 .* \(12 were cut in it, after 0.5 s at most\)"),
         ({"cut_in": ["compute"] * ROWS, "compute_s": [0.0] * ROWS, "end_s": None}, "compute_s: none of 12"),
     ],

@@ -46,10 +46,7 @@ test_broken_rules_are_refused_for_their_fault = refuses(
         (combining(lambda u, w, p: u[0]), "in another order"),
         (combining(lambda u, w, p: u.sum(axis=0)), "than the one that all are"),
         (combining(lambda u, w, p: u.sort(axis=0)), "updates and weights are read-only"),
-        (
-            combining(lambda u, w, p: u.mean(axis=0)[:p]),
-            r"float32 of shape \(40,\); float32 of shape \(43,\).*buffers",
-        ),
+        (combining(lambda u, w, p: u.mean(axis=0)[:p]), r"float32 of shape \(40,\); float32 of shape \(43,\).*buffers"),
         (combining(lambda u, w, p: u.mean(axis=0) + np.random.rand(u.shape[1])), "global random generator"),  # noqa: NPY002
         (combining(lambda u, w, p: u.mean(axis=0) * np.nan), "finite numbers"),
         (stating(MEAN, adds_up=True)(), "not the weighted mean"),

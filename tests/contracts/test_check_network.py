@@ -139,10 +139,7 @@ test_a_broken_network_is_refused_for_its_fault = refuses(
             lying(Sound, "expected_uplink_s", lambda self, bits: np.nan * self.factor),
             r"expected_uplink_s returned \[nan\]",
         ),
-        (
-            spoilt(Sound, "downlink_s", np.float32),
-            r"downlink_s returned float32 of shape \(12,\); float64",
-        ),
+        (spoilt(Sound, "downlink_s", np.float32), r"downlink_s returned float32 of shape \(12,\); float64"),
         (
             lying(Sound, "downlink_s", lambda self, client, *of: Sound.downlink_s(self, np.arange(12), *of)),
             r"downlink_s returned float64 of shape \(12,\); float64 of shape \(1,\) is needed",

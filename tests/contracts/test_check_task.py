@@ -49,10 +49,7 @@ def losing(change):
 test_broken_tasks_are_refused = refuses(
     check,
     [
-        (
-            losing(lambda losses, targets: losses / targets.abs().max()),
-            r"Lie.*losses of samples depend on the others",
-        ),
+        (losing(lambda losses, targets: losses / targets.abs().max()), r"Lie.*losses of samples depend on the others"),
         (
             losing(lambda losses, targets: losses.mean()),
             r"Lie.*losses returned numbers of shape \(\).*a tensor of 1 axes",

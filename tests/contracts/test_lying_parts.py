@@ -37,16 +37,7 @@ from fedsim.rounds.policies.server_port import ServerTraits
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from tests.support import lies
-from tests.support.lies import (
-    CLIENTS,
-    HUGE,
-    building,
-    first,
-    like,
-    lying,
-    refused,
-    returning,
-)
+from tests.support.lies import CLIENTS, HUGE, building, first, like, lying, refused, returning
 
 
 def numbers(contract, world, honest, member):

@@ -138,11 +138,7 @@ def test_the_longest_phase_may_be_a_queue():
 
 def test_a_round_that_ended_at_its_deadline_says_so_unless_everybody_was_there_by_then():
     """Client 1 takes 6 s, so that a deadline of 5 s ends the round, one of 6 s comes with it, and one of 7 s after."""
-    for deadline_s, expected in (
-        (5, (5, "deadline", None, 1)),
-        (6, (6, "client", 1, 0)),
-        (7, (6, "client", 1, 0)),
-    ):
+    for deadline_s, expected in ((5, (5, "deadline", None, 1)), (6, (6, "client", 1, 0)), (7, (6, "client", 1, 0))):
         history, *_ = serve(Deadline(deadline_s=deadline_s), [1, 1], [1, 4], [1, 1])
         assert causes(history, "duration_s", "cause", "client", "missing") == [expected]
 

@@ -32,11 +32,7 @@ def recorded(*pieces):
 
 @pytest.mark.parametrize(
     ("pieces", "kept"),
-    [
-        ([[1, 2], [3], [4, DOUBTFUL, 5], [6]], [1, 2, 3, 4]),
-        ([[DOUBTFUL]], []),
-        ([[1], [DOUBTFUL, DOUBTFUL]], [1]),
-    ],
+    [([[1, 2], [3], [4, DOUBTFUL, 5], [6]], [1, 2, 3, 4]), ([[DOUBTFUL]], []), ([[1], [DOUBTFUL, DOUBTFUL]], [1])],
 )
 def test_rows_before_one_that_no_table_holds_are_kept(pieces, kept):
     recorder = recorded(*pieces)

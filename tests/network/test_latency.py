@@ -22,9 +22,7 @@ def zeros(client):
 
 
 SPREAD = LatencyNetwork(
-    downlink=LogNormal(median_s=0.1, sigma=0.4),
-    uplink=ShiftedExponential(shift_s=0.2, scale_s=0.3),
-    spread_sigma=0.6,
+    downlink=LogNormal(median_s=0.1, sigma=0.4), uplink=ShiftedExponential(shift_s=0.2, scale_s=0.3), spread_sigma=0.6
 )
 
 

@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from fedsim.errors import ScenarioError
-from fedsim.privacy import (
-    GeometricBudget,
-    Privacy,
-    PrivacyAccountant,
-    UniformBudget,
-    UnlimitedBudget,
-    ZetaBudget,
-)
+from fedsim.privacy import GeometricBudget, Privacy, PrivacyAccountant, UniformBudget, UnlimitedBudget, ZetaBudget
 
 EPSILONS = st.floats(1e-6, 1e6)
 ETAS = st.floats(1e-6, 50.0)
@@ -147,11 +140,7 @@ def test_every_client_has_an_account_of_its_own(uploads):
     np.testing.assert_allclose(accountant.spent, 10.0 * (1 - np.exp(-0.1 * counts)), rtol=1e-12, atol=1e-15)
 
 
-@given(
-    uploads=st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=80),
-    share=st.floats(0, 0.99),
-    eta=ETAS,
-)
+@given(uploads=st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=80), share=st.floats(0, 0.99), eta=ETAS)
 def test_updates_and_numbers_together_stay_within_the_budget(uploads, share, eta):
     """The charges of a client add up to what it has spent, whatever the order of its updates and numbers."""
     accountant = PrivacyAccountant(GeometricBudget(epsilon=10.0, eta=eta), 3, share)

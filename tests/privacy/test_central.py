@@ -60,10 +60,7 @@ def noise_of(scenario):
         ({"rounds.edges": EDGES}, stats.norm(scale=SIGMA / 2 / math.sqrt(2))),
         # The first update of an asynchronous server, mixed in with 0.6.
         (
-            {
-                "rounds.policy": {"kind": "fedasync", "concurrency": 4, "mixing": 0.6},
-                "rounds.weights": "samples",
-            },
+            {"rounds.policy": {"kind": "fedasync", "concurrency": 4, "mixing": 0.6}, "rounds.weights": "samples"},
             stats.norm(scale=0.6 * SIGMA),
         ),
         ({"privacy.mechanism": {"kind": "laplace-l1", "clip": CLIP}}, stats.laplace(scale=CLIP / EPSILON / 4)),

@@ -25,10 +25,7 @@ OWN_RULE = {
     "safa": {"share": 0.4, "max_wait_s": 2.0, "lag": 1},
 }
 LATE = ("cancel", "drop", "stale", "partial")
-RULES = [
-    *itertools.product(SYNCHRONOUS.items(), LATE),
-    *((policy, None) for policy in OWN_RULE.items()),
-]
+RULES = [*itertools.product(SYNCHRONOUS.items(), LATE), *((policy, None) for policy in OWN_RULE.items())]
 BUDGETS = {
     "geometric": ({"epsilon": 5.0, "eta": 0.2}, lambda i: 5.0 * (math.exp(0.2) - 1) * math.exp(-0.2 * i)),
     "zeta": ({"epsilon": 5.0, "power": 1.5}, lambda i: 5.0 * i**-1.5 / zeta(1.5)),

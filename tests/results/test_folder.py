@@ -18,10 +18,7 @@ from tests.support.short_runs import TIMING
 SCENARIO = TIMING.replace(
     {
         "learning": LEARNING,
-        "privacy": {
-            "budget": {"kind": "geometric", "epsilon": 50.0},
-            "mechanism": {"kind": "laplace-l1", "clip": 1.0},
-        },
+        "privacy": {"budget": {"kind": "geometric", "epsilon": 50.0}, "mechanism": {"kind": "laplace-l1", "clip": 1.0}},
         "rounds.count": 4,
     }
 )
@@ -107,12 +104,7 @@ def test_runs_of_objects_that_cannot_be_told_apart_do_not_replace_each_other(tmp
 
 @pytest.mark.parametrize(
     ("file", "content"),
-    [
-        ("run.json", b"{"),
-        ("run.json", b"[]"),
-        ("rounds.parquet", b"no parquet"),
-        ("participations.parquet", None),
-    ],
+    [("run.json", b"{"), ("run.json", b"[]"), ("rounds.parquet", b"no parquet"), ("participations.parquet", None)],
 )
 def test_a_damaged_folder_is_refused_with_the_file_named(file, content, folder):
     if content is None:

@@ -18,10 +18,7 @@ BITS = TIMING.replace({"learning": {"kind": "none", "model_bits": 1e4}, "rounds.
 @pytest.mark.parametrize(
     ("network", "words"),
     [
-        (
-            {"kind": "cell", "uplink": {"bandwidth_hz": 0.09}},
-            "uplink.bandwidth_hz = 0.09 Hz is unusual; usual: 1000",
-        ),
+        ({"kind": "cell", "uplink": {"bandwidth_hz": 0.09}}, "uplink.bandwidth_hz = 0.09 Hz is unusual; usual: 1000"),
         ({"kind": "cell", "uplink": {"bandwidth_hz": 90e9}}, "uplink.bandwidth_hz = 9e\\+10 Hz is unusual"),
         ({"kind": "cell", "path_loss": {"kind": "free-space", "carrier_hz": 2.4}}, "path_loss.carrier_hz = 2.4 Hz is"),
         ({"kind": "fedscale", "median_kbps": [6e3] * 5 + [6e11]}, "median_kbps = 6e\\+11 kbit/s is unusual"),

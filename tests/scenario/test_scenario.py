@@ -78,8 +78,7 @@ class Slow(Component):
 
 
 policies = st.one_of(
-    st.just({"kind": "wait-for-all"}),
-    st.builds(lambda s: {"kind": "deadline", "deadline_s": s}, st.floats(1e-3, 1e6)),
+    st.just({"kind": "wait-for-all"}), st.builds(lambda s: {"kind": "deadline", "deadline_s": s}, st.floats(1e-3, 1e6))
 )
 selectors = st.one_of(
     st.builds(lambda m: {"kind": "uniform", "cohort": m}, st.integers(1, 10)),

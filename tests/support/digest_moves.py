@@ -35,8 +35,7 @@ MERGE: Final = _moves("cloud", "models of edge servers are the same, their share
 TIMES: Final = _moves("", "times alone: they decide which trainings are needed, not what comes of one")
 WHO: Final = _moves("", "who takes part, and when a round is over: which trainings are needed, not what comes of one")
 ANSWERS: Final = _moves(
-    "sent model cloud evaluation",
-    "what clients answer about their sizes, and what that leaves of the budget",
+    "sent model cloud evaluation", "what clients answer about their sizes, and what that leaves of the budget"
 )
 DRAWS: Final = _moves("", "who takes part, and which samples its clients draw in a round: nothing of a whole training")
 SHOWN: Final = _moves("", "names, measures and figures")

@@ -21,13 +21,7 @@ EDGE: Final = {"capacity_bps": 1e7, "delay_s": 0.01}
 LAW: Final = {"kind": "constant", "value_s": 1.0}
 CONSTANT_ACCESS: Final = {"downlink_bps": 1e6, "uplink_bps": 1e5, "delay_s": 0.005}
 BURSTS: Final = {"kind": "outage-bursts", "mean_good_s": 5.0, "mean_bad_s": 1.0}
-TWO_TIER: Final = {
-    "kind": "two-tier",
-    "cells": 2,
-    "site_distance_m": 50.0,
-    "fronthaul": EDGE,
-    "backhaul": EDGE,
-}
+TWO_TIER: Final = {"kind": "two-tier", "cells": 2, "site_distance_m": 50.0, "fronthaul": EDGE, "backhaul": EDGE}
 WALK: Final = {"kind": "random-waypoint", "radius_m": 50.0, "slowest_m_per_s": 1.0, "fastest_m_per_s": 2.0}
 EDGES: Final = {"grouping": {"kind": "order", "count": 2}, "backhaul": "none"}
 POINTS: Final = [[0, 0.0, 1.0, 2.0], [0, 5.0, 3.0, 4.0]]
@@ -205,7 +199,7 @@ _SAMPLED: Final = {
     "selector": {"kind": "poisson", "rate": 0.99},
 }
 _AT_EDGES: Final = {
-    "network": {"kind": "graph", "topology": TWO_TIER, "access": CONSTANT_ACCESS, "server": "edge-server"},
+    "network": {"kind": "graph", "topology": TWO_TIER, "access": CONSTANT_ACCESS, "server": "edge-server"}
 }
 _ENOUGH: Final = {"rounds.minimum_updates": 5, "rounds.late": {"kind": "stale"}}
 _TEXT: Final = {"kind": "mind", "train_limit": 120, "length": 4, "vocabulary": 9}
@@ -338,9 +332,7 @@ TOGETHER: Final[dict[str, Mapping[str, Any]]] = {
 }
 """What must change with a field."""
 
-ONE_VALUE: Final = {
-    "network.path_loss rma": {"high_loss_share", "penetration"},
-}
+ONE_VALUE: Final = {"network.path_loss rma": {"high_loss_share", "penetration"}}
 """Fields that a kind has by descent and of which it allows one value: TR 38.901 has one kind of rural buildings."""
 
 NOT_INSTALLED: Final = frozenset({"sionna-tdl", "sionna-cdl", "sionna-phy"} if find_spec("sionna") is None else ())

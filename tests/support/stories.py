@@ -1,14 +1,19 @@
 """What happened in a run, as rows and lines that a test can write down beside it."""
 
+import re
+
 
 def rows(table, *names):
     return [tuple(row[name] for name in names) for row in table.to_pylist()]
 
 
 def told(story):
-    """Return a story of lines "second what" as a list of pairs."""
-    lines = [line.split(maxsplit=1) for line in story.strip().splitlines()]
-    return [(float(second), what) for second, what in lines]
+    """Return a story of lines "second what; what" as a list of pairs; a line without a second goes on with the last."""
+    pairs = []
+    for line in story.strip().splitlines():
+        second, what = re.fullmatch(r" *([\d.]+ )? *(.+)", line).groups(pairs[-1][0] if pairs else None)
+        pairs += [(float(second), each) for each in what.removesuffix(";").split("; ")]
+    return pairs
 
 
 def ends(history):

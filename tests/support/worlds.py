@@ -15,16 +15,7 @@ from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.spectrum import SharedSpectrum
 from fedsim.network.transfers import SharedMedium
 from fedsim.privacy import PrivacyAccountant
-from fedsim.rounds import (
-    Cancel,
-    EvaluationPlan,
-    Hierarchy,
-    Knowledge,
-    Run,
-    ServerContext,
-    StoppingCriteria,
-    Workload,
-)
+from fedsim.rounds import Cancel, EvaluationPlan, Hierarchy, Knowledge, Run, ServerContext, StoppingCriteria, Workload
 from fedsim.rounds.effects.audit.audit import Audit
 from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.effects.connections import Connections

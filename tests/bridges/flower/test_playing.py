@@ -14,12 +14,7 @@ from fedsim.bridges.flower import FromInstruction, SimulatedGrid
 from fedsim.bridges.flower import grid as grid_module
 from fedsim.bridges.flower.messages import LATE, LOST, RAISED, message_bits
 from fedsim.errors import ScenarioError
-from tests.support.flower_apps import (
-    ask,
-    make_client_app,
-    make_plain_server_app,
-    make_server_app,
-)
+from tests.support.flower_apps import ask, make_client_app, make_plain_server_app, make_server_app
 from tests.support.plain_links import Lost, plain_scenario
 
 

@@ -27,11 +27,7 @@ def test_a_part_opens_when_a_client_of_it_comes():
     assert (always.next_s(3.0, 1)[0], always.available(np.array([2]), 3.0, 1).tolist()) == (3.0, [True])
 
 
-@given(
-    st.lists(st.floats(0, 300), min_size=1, max_size=5),
-    st.sets(st.integers(0, 7), min_size=1),
-    st.integers(0, 3),
-)
+@given(st.lists(st.floats(0, 300), min_size=1, max_size=5), st.sets(st.integers(0, 7), min_size=1), st.integers(0, 3))
 def test_parts_and_whole_say_the_same_of_each_client_in_whatever_order_they_are_asked(times_s, chosen, seed):
     law, member = Markov(mean_on_s=7.0, mean_off_s=30.0), np.array(sorted(chosen))
     asked_first, fresh = law.build(RunSetup(8, Streams(seed))), law.build(RunSetup(8, Streams(seed)))

@@ -16,12 +16,10 @@ from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from tests.support.bounds import dkw
 
+LATER_S = (600, 3600, 10_800, 21_600, 86_400)
 FOLDER = Path(__file__).parents[4] / "shared" / "data" / "fedscale"
 
-pytestmark = [
-    pytest.mark.data,
-    pytest.mark.skipif(not FOLDER.is_dir(), reason="../shared/data/fedscale is not there"),
-]
+pytestmark = [pytest.mark.data, pytest.mark.skipif(not FOLDER.is_dir(), reason="../shared/data/fedscale is not there")]
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +91,25 @@ def test_the_statistics_of_the_sample_are_the_published_ones(flash):
             continue
         later = 0.02 if name.startswith("online, online") else 0.002
         assert found[name] == pytest.approx(fact, rel=0.03, abs=loose.get(name, later)), name
+
+
+def test_the_shares_online_later_are_those_of_a_look_at_every_minute(flash):
+    """Of the minutes online whose later instant lies in the user's window, in how many the user is online again."""
+    seen = as_seen(*flash)
+    again, asked = dict.fromkeys(LATER_S, 0), dict.fromkeys(LATER_S, 0)
+    for user, span_s in enumerate(seen.span_s):
+        own = seen.owner == user
+        middle_s = np.arange(30.0, span_s, 60.0)
+        begun, over = (np.searchsorted(times_s[own], middle_s, side="right") for times_s in (seen.start_s, seen.end_s))
+        online = begun > over
+        for later_s in LATER_S:
+            apart = later_s // 60
+            again[later_s] += np.sum(online[:-apart] & online[apart:])
+            asked[later_s] += np.sum(online[:-apart])
+    found = presence.statistics(seen)
+    for later_s in LATER_S:
+        share = again[later_s] / asked[later_s]
+        assert found[f"online, online {later_s} s later"] == pytest.approx(share, abs=0.0015)
 
 
 @pytest.mark.slow

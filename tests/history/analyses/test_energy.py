@@ -9,13 +9,7 @@ from tests.support.short_runs import timed
 WAIT = {"kind": "constant", "value_s": 1.0}
 
 
-BATTERY = {
-    "kind": "battery",
-    "capacity_j": 100.0,
-    "compute_w": 1.0,
-    "transmit_w": 1.0,
-    "receive_j_per_bit": 0.0,
-}
+BATTERY = {"kind": "battery", "capacity_j": 100.0, "compute_w": 1.0, "transmit_w": 1.0, "receive_j_per_bit": 0.0}
 
 
 def scenario(energy):
@@ -25,10 +19,7 @@ def scenario(energy):
         bits=1.0,
         samples=1,
         network={"kind": "latency", "downlink": WAIT, "uplink": WAIT},
-        devices={
-            "compute": {"kind": "rate", "samples_per_s": [1.0, 1 / 3], "jitter_sigma": 0.0},
-            "energy": energy,
-        },
+        devices={"compute": {"kind": "rate", "samples_per_s": [1.0, 1 / 3], "jitter_sigma": 0.0}, "energy": energy},
         rounds={"count": 2, "policy": {"kind": "deadline", "deadline_s": 4.5}},
     )
 

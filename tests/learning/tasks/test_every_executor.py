@@ -108,11 +108,9 @@ def test_sequences_of_several_lengths_are_judged_without_what_fills_them_up(kind
     lengths = rng.integers(1, 8, 60)
     x = [rng.normal(size=(length, 3)) for length in lengths]
     y = [
-        {
-            "regression": row[:, :2].round(),
-            "multi-label": row[:, :2] > 0,
-            "next-token": (row[:, 0] > 0).astype(int),
-        }[kind]
+        {"regression": row[:, :2].round(), "multi-label": row[:, :2] > 0, "next-token": (row[:, 0] > 0).astype(int)}[
+            kind
+        ]
         for row in x
     ]
     model = torch.nn.Linear(3, 2)

@@ -133,12 +133,7 @@ def by_blocks(channel, rule, script):
 
 
 LINES = st.lists(
-    st.tuples(
-        st.integers(0, SNR.size - 1),
-        st.floats(0, 0.2),
-        st.floats(1e3, 1e5),
-        st.none() | st.floats(0.001, 0.3),
-    ),
+    st.tuples(st.integers(0, SNR.size - 1), st.floats(0, 0.2), st.floats(1e3, 1e5), st.none() | st.floats(0.001, 0.3)),
     min_size=1,
     max_size=7,
 )

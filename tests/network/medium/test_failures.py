@@ -19,13 +19,7 @@ from tests.support.media import ACCESS, LOST, STAR, TWO_CELLS, finish, opened
 
 
 @pytest.mark.parametrize(
-    "loss",
-    [
-        {"node": "bs-0"},
-        {"node": "cloud"},
-        {"edge": ("bs-0", "cloud")},
-        {"edge": ["client-0", "bs-0"]},
-    ],
+    "loss", [{"node": "bs-0"}, {"node": "cloud"}, {"edge": ("bs-0", "cloud")}, {"edge": ["client-0", "bs-0"]}]
 )
 def test_a_loss_in_the_middle_of_a_transfer_by_hand(loss):
     # 1 Mbit/s: 0.4 Mbit by 0.4 s, nothing for 2 s, the other 0.6 Mbit at 3.0 s.

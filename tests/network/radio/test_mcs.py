@@ -175,10 +175,7 @@ def test_mean_of_schemes_adds_up_over_their_ranges(level_db):
     law = ModulationAndCoding(steepness_per_db=1e4, combining=False, overhead=0.0)
     snr = float(linear(level_db))
     edges = (np.exp2(scheme_efficiencies("64qam")) - 1) * 10**0.3 / snr
-    for fading, survival in (
-        (Rayleigh(), np.exp(-edges)),
-        (Nakagami(m=3.0), special.gammaincc(3.0, 3.0 * edges)),
-    ):
+    for fading, survival in ((Rayleigh(), np.exp(-edges)), (Nakagami(m=3.0), special.gammaincc(3.0, 3.0 * edges))):
         theory = float(np.sum(scheme_efficiencies("64qam") * -np.diff(np.append(survival, 0.0))))
         found = law.mean_efficiency(np.array([snr]), fading)[0]
         assert found == pytest.approx(theory, abs=0.001 * CQI_64[-1])

@@ -8,14 +8,7 @@ from fedsim.answers import unchecked
 from fedsim.network import Cell, ModulationAndCoding, Nakagami, NoFading, Rayleigh, Rician, Shannon
 from fedsim.network.radio.channel import SHANNON_LIMIT, Channel
 from fedsim.network.radio.contracts import FADING
-from fedsim.network.radio.selectivity import (
-    STATES,
-    TDL_A,
-    BandRates,
-    band_gains,
-    coherence_bandwidths,
-    tap_powers,
-)
+from fedsim.network.radio.selectivity import STATES, TDL_A, BandRates, band_gains, coherence_bandwidths, tap_powers
 from fedsim.registry import Component
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams

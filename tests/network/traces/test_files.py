@@ -72,11 +72,7 @@ def test_each_packet_counts_once_until_its_timestamp(stamps):
         ("t,r\n0,1\n", {}, "a trace has one instant"),
         ("t,r\n0,-1\n1,1\n", {}, r"r, row 1: '-1' is not allowed; allowed: numbers of at least 0"),
         ("t,r\n0,\n1,1\n", {}, "a trace has one instant"),
-        (
-            "r\n-\n1\n",
-            {"time": None, "step_s": 1.0},
-            "r, row 1: '-' is not allowed; allowed: numbers",
-        ),
+        ("r\n-\n1\n", {"time": None, "step_s": 1.0}, "r, row 1: '-' is not allowed; allowed: numbers"),
         ("t,r\n0,x\n1,1\n", {}, "r, row 1: 'x' is not allowed; allowed: numbers"),
         ("t,r\n0,0\n1,0\n", {}, "trace 0 carries nothing"),
         ("t,r\n0,1e16\n1,1\n", {}, r"r, row 1: '1e16' is not allowed"),

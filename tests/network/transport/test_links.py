@@ -109,11 +109,7 @@ def step_by_step(capacity, ceilings, bits, starts_s):
     return [ended_s[flow] for flow in range(len(bits))]
 
 
-flows = st.lists(
-    st.tuples(st.floats(1e5, 1e7), st.floats(1e5, 1e7), st.floats(0.0, 3.0)),
-    min_size=1,
-    max_size=8,
-)
+flows = st.lists(st.tuples(st.floats(1e5, 1e7), st.floats(1e5, 1e7), st.floats(0.0, 3.0)), min_size=1, max_size=8)
 
 
 @given(flows=flows, capacity=st.floats(1e5, 5e7))

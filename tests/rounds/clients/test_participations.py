@@ -47,15 +47,7 @@ def sent(env, lines, on_end=None, effects=(), *, all_awaited=False):
     setup = RunSetup(size, streams)
     run = Run(env, setup, links, work, Always().build(setup), Workload(CountingLearner(np.full(size, 10))))
     run.effects = Effects([*of_dropout(FixedDropout(leaves_s), run), *effects])
-    plan = Plan(
-        np.arange(size),
-        1,
-        1,
-        Look(env.now, 1),
-        bits=BITS,
-        samples=np.ones(size),
-        compute_s=work_s,
-    )
+    plan = Plan(np.arange(size), 1, 1, Look(env.now, 1), bits=BITS, samples=np.ones(size), compute_s=work_s)
     plan.waits_for_all = all_awaited
     return Participations(Clients(run), plan, on_end)
 

@@ -130,8 +130,7 @@ def end_points(*rows_):
 
 
 @pytest.mark.parametrize(
-    ("shared", "ends_s"),
-    [({"down": FirstCome}, [6, 7, 8, 9]), ({"down": FirstCome, "up": EqualSharing}, [5, 6, 7, 8])],
+    ("shared", "ends_s"), [({"down": FirstCome}, [6, 7, 8, 9]), ({"down": FirstCome, "up": EqualSharing}, [5, 6, 7, 8])]
 )
 def test_availability_is_evaluated_when_a_task_really_ends(shared, ends_s):
     """Downlinks end at 1, 2, 3 and 4 s; 3 s of work; 2 s up alone, or 1 s where it is shared.

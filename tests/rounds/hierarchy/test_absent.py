@@ -5,20 +5,12 @@ import pytest
 
 from fedsim.devices import Always, Bernoulli
 from fedsim.errors import ScenarioError
-from fedsim.rounds import (
-    Deadline,
-    Edges,
-    WaitForAll,
-)
+from fedsim.rounds import Deadline, Edges, WaitForAll
 from fedsim.rounds.policies.late import Stale
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from tests.support.stories import rows
-from tests.support.worlds import (
-    available_in,
-    batteries,
-    serve,
-)
+from tests.support.worlds import available_in, batteries, serve
 
 ZEROS = np.zeros(2)
 

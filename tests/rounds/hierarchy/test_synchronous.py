@@ -38,10 +38,7 @@ def test_two_edge_rounds_of_unequal_edges_between_two_aggregations():
     ]
     assert rows(
         history.rounds, "round", "start_s", "end_s", "candidates", "selected", "delivered", "model_version"
-    ) == [
-        (1, 0.0, 15.5, 5, 10, 10, 2),
-        (2, 15.5, 31.0, 5, 10, 10, 4),
-    ]
+    ) == [(1, 0.0, 15.5, 5, 10, 10, 2), (2, 15.5, 31.0, 5, 10, 10, 4)]
     assert history.edge_participations.to_pylist() == [
         {
             "round": number,

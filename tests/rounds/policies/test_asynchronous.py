@@ -26,28 +26,12 @@ def test_fedasync():
     """Staleness 0, 1, 1, 0 and 2: the factors are the inverse roots of 1, 2, 2, 1 and 3."""
     history, selector, learner, _ = serve(FedAsync(concurrency=2), *THREE, count=5, selector=FirstWanted())
     assert timeline(history) == told("""
-         0 round 1 begins
-         0 client 0 starts from 0
-         0 client 1 starts from 0
-         3 client 0 arrives: used
-         3 round 1 ends with model 1
-         3 round 2 begins
-         3 client 0 starts from 1
-         5 client 1 arrives: stale-used
-         5 round 2 ends with model 2
-         5 round 3 begins
-         5 client 1 starts from 2
-         6 client 0 arrives: stale-used
-         6 round 3 ends with model 3
-         6 round 4 begins
-         6 client 0 starts from 3
-         9 client 0 arrives: used
-         9 round 4 ends with model 4
-         9 round 5 begins
-         9 client 0 starts from 4
-        10 client 0 is cut off: wasted-late
-        10 client 1 arrives: stale-used
-        10 round 5 ends with model 5
+         0 round 1 begins; client 0 starts from 0; client 1 starts from 0
+         3 client 0 arrives: used; round 1 ends with model 1; round 2 begins; client 0 starts from 1
+         5 client 1 arrives: stale-used; round 2 ends with model 2; round 3 begins; client 1 starts from 2
+         6 client 0 arrives: stale-used; round 3 ends with model 3; round 4 begins; client 0 starts from 3
+         9 client 0 arrives: used; round 4 ends with model 4; round 5 begins; client 0 starts from 4
+        10 client 0 is cut off: wasted-late; client 1 arrives: stale-used; round 5 ends with model 5
     """)
     assert learner.aggregated == [
         ([client], pytest.approx([0.6 / math.sqrt(n)])) for client, n in ((0, 1), (1, 2), (0, 2), (0, 1), (1, 3))
@@ -70,26 +54,13 @@ def test_fedbuff():
     """Client 0 starts three times from version 0 or 1 while client 1 works once; weights are s / K."""
     history, selector, learner, _ = serve(FedBuff(buffer=2, concurrency=2), *THREE, count=3, selector=FirstWanted())
     assert timeline(history) == told("""
-         0 round 1 begins
-         0 client 0 starts from 0
-         0 client 1 starts from 0
-         3 client 0 arrives: used
-         3 client 0 starts from 0
-         5 client 1 arrives: used
-         5 round 1 ends with model 1
-         5 round 2 begins
-         5 client 1 starts from 1
-         6 client 0 arrives: stale-used
-         6 client 0 starts from 1
-         9 client 0 arrives: used
-         9 round 2 ends with model 2
-         9 round 3 begins
-         9 client 0 starts from 2
-        10 client 1 arrives: stale-used
-        10 client 1 starts from 2
-        12 client 0 arrives: used
-        12 client 1 is cut off: wasted-late
-        12 round 3 ends with model 3
+         0 round 1 begins; client 0 starts from 0; client 1 starts from 0
+         3 client 0 arrives: used; client 0 starts from 0
+         5 client 1 arrives: used; round 1 ends with model 1; round 2 begins; client 1 starts from 1
+         6 client 0 arrives: stale-used; client 0 starts from 1
+         9 client 0 arrives: used; round 2 ends with model 2; round 3 begins; client 0 starts from 2
+        10 client 1 arrives: stale-used; client 1 starts from 2
+        12 client 0 arrives: used; client 1 is cut off: wasted-late; round 3 ends with model 3
     """)
     stale = 0.5 / math.sqrt(2)
     assert learner.aggregated == [
@@ -120,13 +91,9 @@ def test_updates_beyond_the_staleness_limit_fill_no_buffer():
     history, selector, learner, _ = serve(policy, *THREE, count=2, selector=FirstWanted())
     assert timeline(history)[8:] == told("""
          5 client 1 starts from 1
-         6 client 0 arrives: wasted-late
-         6 client 0 starts from 1
-         9 client 0 arrives: used
-         9 client 0 starts from 1
-        10 client 0 is cut off: wasted-late
-        10 client 1 arrives: used
-        10 round 2 ends with model 2
+         6 client 0 arrives: wasted-late; client 0 starts from 1
+         9 client 0 arrives: used; client 0 starts from 1
+        10 client 0 is cut off: wasted-late; client 1 arrives: used; round 2 ends with model 2
     """)
     assert [clients for clients, _ in learner.aggregated] == [[0, 1], [1, 0]]
     assert selector.reports[1].delivered.tolist() == [True] * 3, "it did arrive"
@@ -139,24 +106,16 @@ def test_who_does_not_deliver_is_given_up_and_replaced():
         policy, *THREE, count=2, selector=FirstWanted(), leaves_s=[np.inf, 2.0, np.inf]
     )  # fmt: skip
     assert timeline(history) == told("""
-         0 round 1 begins
-         0 client 0 starts from 0
-         0 client 1 starts from 0
+         0 round 1 begins; client 0 starts from 0; client 1 starts from 0
          2 client 1 is lost: wasted-dropped
-         3 client 0 arrives: used
-         3 client 0 starts from 0
+         3 client 0 arrives: used; client 0 starts from 0
          4 client 1 starts from 0
-         6 client 0 arrives: used
-         6 client 1 is lost: wasted-dropped
-         6 round 1 ends with model 1
-         6 round 2 begins
-         6 client 0 starts from 1
+         6 client 0 arrives: used; client 1 is lost: wasted-dropped; round 1 ends with model 1; round 2 begins;
+           client 0 starts from 1
          8 client 1 starts from 1
-         9 client 0 arrives: used
-         9 client 0 starts from 1
+         9 client 0 arrives: used; client 0 starts from 1
         10 client 1 is lost: wasted-dropped
-        12 client 0 arrives: used
-        12 round 2 ends with model 2
+        12 client 0 arrives: used; round 2 ends with model 2
     """)
     assert [report.client.tolist() for report in selector.reports] == [[0, 0, 1], [0, 0, 1, 1]]
     assert [report.delivered.tolist() for report in selector.reports] == [
@@ -171,16 +130,10 @@ def test_who_is_slow_is_cut_off_when_it_is_given_up_and_a_tie_is_delivered():
     policy = FedBuff(buffer=2, concurrency=2, give_up_s=5.0)
     history, _, _, _ = serve(policy, [1, 1, 1], [2, 3, 1], [2, 2, 1], count=1, selector=FirstWanted())
     assert timeline(history) == told("""
-         0 round 1 begins
-         0 client 0 starts from 0
-         0 client 1 starts from 0
-         5 client 0 arrives: used
-         5 client 1 is cut off: wasted-late
-         5 client 0 starts from 0
-         5 client 1 starts from 0
-        10 client 0 arrives: used
-        10 client 1 is cut off: wasted-late
-        10 round 1 ends with model 1
+         0 round 1 begins; client 0 starts from 0; client 1 starts from 0
+         5 client 0 arrives: used; client 1 is cut off: wasted-late; client 0 starts from 0;
+           client 1 starts from 0
+        10 client 0 arrives: used; client 1 is cut off: wasted-late; round 1 ends with model 1
     """)
 
 
@@ -219,24 +172,12 @@ def test_ties_are_merged_one_by_one_in_the_order_of_their_starts():
     times = [1, 1, 1, 0], [1, 1, 2, 0], [1, 1, 1, 1]
     history, _, learner, _ = serve(FedAsync(concurrency=2), *times, count=4, selector=Chosen())
     assert timeline(history) == told("""
-         0 round 1 begins
-         0 client 2 starts from 0
-         0 client 3 starts from 0
-         1 client 3 arrives: used
-         1 round 1 ends with model 1
-         1 round 2 begins
-         1 client 0 starts from 1
-         4 client 0 arrives: stale-used
-         4 client 2 arrives: stale-used
-         4 round 2 ends with model 2
-         4 round 3 ends with model 3
-         4 round 3 begins
-         4 round 4 begins
-         4 client 0 starts from 3
-         4 client 1 starts from 3
-         7 client 0 arrives: used
-         7 client 1 arrives: wasted-unmerged
-         7 round 4 ends with model 4
+        0 round 1 begins; client 2 starts from 0; client 3 starts from 0
+        1 client 3 arrives: used; round 1 ends with model 1; round 2 begins; client 0 starts from 1
+        4 client 0 arrives: stale-used; client 2 arrives: stale-used; round 2 ends with model 2;
+          round 3 ends with model 3; round 3 begins; round 4 begins; client 0 starts from 3;
+          client 1 starts from 3
+        7 client 0 arrives: used; client 1 arrives: wasted-unmerged; round 4 ends with model 4
     """)
     assert [clients for clients, _ in learner.aggregated] == [[3], [2], [0], [0]]
     assert rows(history.participations, "client", "staleness")[:3] == [(3, 0), (2, 1), (0, 1)]
@@ -267,12 +208,10 @@ def test_concurrency_is_filled_up_as_soon_as_somebody_comes():
     there = available_in([(0, 100)], [(2, 100)], [(2.5, 100)])
     history, _, _, _ = serve(FedBuff(buffer=3, concurrency=3), [10] * 3, [0] * 3, [0] * 3, presence=there)
     assert timeline(history)[:6] == told("""
-         0 round 1 begins
-         0 client 0 starts from 0
-         2 client 1 starts from 0
-         2.5 client 2 starts from 0
-        10 client 0 arrives: used
-        10 client 0 starts from 0
+          0 round 1 begins; client 0 starts from 0
+          2 client 1 starts from 0
+        2.5 client 2 starts from 0
+         10 client 0 arrives: used; client 0 starts from 0
     """)
 
 

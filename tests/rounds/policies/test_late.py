@@ -14,16 +14,7 @@ from fedsim.rounds.policies.count_based import KFastest
 from fedsim.rounds.policies.late import Drop, Partial, Stale
 from fedsim.selectors import Cohort
 from tests.support.stories import ends, rows, timeline, told, used
-from tests.support.worlds import (
-    CountingLearner,
-    Curious,
-    FixedLinks,
-    Pipe,
-    Sequence,
-    available_in,
-    batteries,
-    serve,
-)
+from tests.support.worlds import CountingLearner, Curious, FixedLinks, Pipe, Sequence, available_in, batteries, serve
 
 # Three clients that take 3, 5 and 12 s: downlink, work, uplink.
 THREE = ([1, 1, 2], [1, 2, 5], [1, 2, 5])
@@ -32,40 +23,23 @@ THREE = ([1, 1, 2], [1, 2, 5], [1, 2, 5])
 def test_cancelled_clients_are_candidates_of_the_next_round():
     history, _, _, _ = serve(Deadline(deadline_s=4), *THREE, late=Cancel(), count=2)
     assert timeline(history)[4:12] == told("""
-         3 client 0 arrives: used
-         4 client 1 is cut off: wasted-late
-         4 client 2 is cut off: wasted-late
-         4 round 1 ends with model 1
-         4 round 2 begins
-         4 client 0 starts from 1
-         4 client 1 starts from 1
-         4 client 2 starts from 1
+        3 client 0 arrives: used
+        4 client 1 is cut off: wasted-late; client 2 is cut off: wasted-late; round 1 ends with model 1;
+          round 2 begins; client 0 starts from 1; client 1 starts from 1; client 2 starts from 1
     """)
 
 
 STORY = """
-     0 round 1 begins
-     0 client 0 starts from 0
-     0 client 1 starts from 0
-     0 client 2 starts from 0
+     0 round 1 begins; client 0 starts from 0; client 1 starts from 0; client 2 starts from 0
      3 client 0 arrives: used
-     4 round 1 ends with model 1
-     4 round 2 begins
-     4 client 0 starts from 1
+     4 round 1 ends with model 1; round 2 begins; client 0 starts from 1
      5 client 1 arrives: LATE
-     7 client 0 arrives: used
-     7 round 2 ends with model 2
-     7 round 3 begins
-     7 client 0 starts from 2
-     7 client 1 starts from 2
+     7 client 0 arrives: used; round 2 ends with model 2; round 3 begins; client 0 starts from 2;
+       client 1 starts from 2
     10 client 0 arrives: used
-    11 round 3 ends with model 3
-    11 round 4 begins
-    11 client 0 starts from 3
-    12 client 1 arrives: LATE
-    12 client 2 arrives: LATE
-    14 client 0 arrives: used
-    14 round 4 ends with model 4
+    11 round 3 ends with model 3; round 4 begins; client 0 starts from 3
+    12 client 1 arrives: LATE; client 2 arrives: LATE
+    14 client 0 arrives: used; round 4 ends with model 4
 """
 
 
@@ -212,18 +186,12 @@ def test_a_round_waits_for_somebody_to_be_free():
     """
     history, selector, learner, _ = serve(Deadline(deadline_s=2), [1], [1], [1], late=Stale(), count=3)
     assert timeline(history) == told("""
-         0 round 1 begins
-         0 client 0 starts from 0
-         2 round 1 ends with model 0
-         2 round 2 begins
-         3 client 0 arrives: stale-used
-         3 client 0 starts from 0
-         5 round 2 ends with model 1
-         5 round 3 begins
-         6 client 0 arrives: stale-used
-         6 client 0 starts from 1
-         8 client 0 is cut off: wasted-late
-         8 round 3 ends with model 2
+        0 round 1 begins; client 0 starts from 0
+        2 round 1 ends with model 0; round 2 begins
+        3 client 0 arrives: stale-used; client 0 starts from 0
+        5 round 2 ends with model 1; round 3 begins
+        6 client 0 arrives: stale-used; client 0 starts from 1
+        8 client 0 is cut off: wasted-late; round 3 ends with model 2
     """)
     assert learner.aggregated == [([0], [1.0])] * 2
     assert [view.time_s for view in selector.views] == [0, 3, 6]
@@ -256,15 +224,10 @@ def test_who_is_lost_after_the_end_of_its_round_is_free_again():
         Deadline(deadline_s=4), *THREE, late=Stale(), count=3, leaves_s=[np.inf, 4.5, np.inf]
     )
     assert timeline(history)[5:14] == told("""
-         4 round 1 ends with model 1
-         4 round 2 begins
-         4 client 0 starts from 1
-         4.5 client 1 is lost: wasted-dropped
-         7 client 0 arrives: used
-         7 round 2 ends with model 2
-         7 round 3 begins
-         7 client 0 starts from 2
-         7 client 1 starts from 2
+          4 round 1 ends with model 1; round 2 begins; client 0 starts from 1
+        4.5 client 1 is lost: wasted-dropped
+          7 client 0 arrives: used; round 2 ends with model 2; round 3 begins; client 0 starts from 2;
+            client 1 starts from 2
     """)
     assert [view.client.tolist() for view in selector.views] == [[0, 1, 2], [0], [0, 1]]
 

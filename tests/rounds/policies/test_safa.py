@@ -99,36 +99,20 @@ def test_quota_compensation_and_fill():
     """
     history, _, learner = run(Safa(share=2 / 3, max_wait_s=10.0), count=4)
     assert timeline(history) == told("""
-         0 round 1 begins
-         0 client 0 starts from 0
-         0 client 1 starts from 0
-         0 client 2 starts from 0
+         0 round 1 begins; client 0 starts from 0; client 1 starts from 0; client 2 starts from 0
          3 client 0 arrives: used
-         5 client 1 arrives: used
-         5 round 1 ends with model 1
-         5 round 2 begins
-         5 client 0 starts from 1
-         5 client 1 starts from 1
-         8 client 0 arrives: used
-         8 client 2 arrives: stale-used
-        10 client 1 arrives: wasted-unmerged
-        10 round 2 ends with model 2
-        10 round 3 begins
-        10 client 0 starts from 2
-        10 client 1 starts from 2
-        10 client 2 starts from 2
+         5 client 1 arrives: used; round 1 ends with model 1; round 2 begins; client 0 starts from 1;
+           client 1 starts from 1
+         8 client 0 arrives: used; client 2 arrives: stale-used
+        10 client 1 arrives: wasted-unmerged; round 2 ends with model 2; round 3 begins;
+           client 0 starts from 2; client 1 starts from 2; client 2 starts from 2
         13 client 0 arrives: used
         15 client 1 arrives: used
-        18 client 2 arrives: wasted-unmerged
-        18 round 3 ends with model 3
-        18 round 4 begins
-        18 client 0 starts from 3
-        18 client 1 starts from 3
-        18 client 2 starts from 3
+        18 client 2 arrives: wasted-unmerged; round 3 ends with model 3; round 4 begins;
+           client 0 starts from 3; client 1 starts from 3; client 2 starts from 3
         21 client 0 arrives: used
         23 client 1 arrives: wasted-unmerged
-        26 client 2 arrives: used
-        26 round 4 ends with model 4
+        26 client 2 arrives: used; round 4 ends with model 4
     """)
     third = (2.25 + 3.25 + 4) / 3
     assert learner.aggregated == pytest.approx(
@@ -178,28 +162,13 @@ def test_deprecated_clients_are_cut_off_and_their_places_become_the_global_model
     """Client 2 starts from version 0 and is two behind at 5 s: its place becomes (1 + 2 + 0) / 3 = 1."""
     history, _, learner = run(Safa(share=1 / 3, max_wait_s=10.0, lag=1), count=4)
     assert timeline(history) == told("""
-         0 round 1 begins
-         0 client 0 starts from 0
-         0 client 1 starts from 0
-         0 client 2 starts from 0
-         3 client 0 arrives: used
-         3 round 1 ends with model 1
-         3 round 2 begins
-         3 client 0 starts from 1
-         5 client 1 arrives: stale-used
-         5 client 2 is cut off: wasted-late
-         5 round 2 ends with model 2
-         5 round 3 begins
-         5 client 1 starts from 2
-         5 client 2 starts from 2
-         6 client 0 arrives: stale-used
-         6 round 3 ends with model 3
-         6 round 4 begins
-         6 client 0 starts from 3
+         0 round 1 begins; client 0 starts from 0; client 1 starts from 0; client 2 starts from 0
+         3 client 0 arrives: used; round 1 ends with model 1; round 2 begins; client 0 starts from 1
+         5 client 1 arrives: stale-used; client 2 is cut off: wasted-late; round 2 ends with model 2;
+           round 3 begins; client 1 starts from 2; client 2 starts from 2
+         6 client 0 arrives: stale-used; round 3 ends with model 3; round 4 begins; client 0 starts from 3
          9 client 0 arrives: wasted-unmerged
-        10 client 1 arrives: stale-used
-        10 client 2 is cut off: wasted-late
-        10 round 4 ends with model 4
+        10 client 1 arrives: stale-used; client 2 is cut off: wasted-late; round 4 ends with model 4
     """)
     assert learner.aggregated == pytest.approx([1 / 3, 1, (7 / 6 + 2 + 1) / 3, (7 / 6 + 2.5 + 1) / 3])
     tolerant, _, patient = run(Safa(share=1 / 3, max_wait_s=10.0, lag=2), count=3)
@@ -214,30 +183,15 @@ def test_without_any_lag_all_that_are_behind_the_newest_model_start_again():
     """
     history, _, learner = run(Safa(share=1 / 3, max_wait_s=10.0, lag=0), count=3)
     assert timeline(history) == told("""
-         0 round 1 begins
-         0 client 0 starts from 0
-         0 client 1 starts from 0
-         0 client 2 starts from 0
-         3 client 0 arrives: used
-         3 client 1 is cut off: wasted-late
-         3 client 2 is cut off: wasted-late
-         3 round 1 ends with model 1
-         3 round 2 begins
-         3 client 0 starts from 1
-         3 client 1 starts from 1
-         3 client 2 starts from 1
+         0 round 1 begins; client 0 starts from 0; client 1 starts from 0; client 2 starts from 0
+         3 client 0 arrives: used; client 1 is cut off: wasted-late; client 2 is cut off: wasted-late;
+           round 1 ends with model 1; round 2 begins; client 0 starts from 1; client 1 starts from 1;
+           client 2 starts from 1
          6 client 0 arrives: wasted-unmerged
-         8 client 1 arrives: used
-         8 client 2 is cut off: wasted-late
-         8 round 2 ends with model 2
-         8 round 3 begins
-         8 client 0 starts from 2
-         8 client 1 starts from 2
-         8 client 2 starts from 2
-        11 client 0 arrives: used
-        11 client 1 is cut off: wasted-late
-        11 client 2 is cut off: wasted-late
-        11 round 3 ends with model 3
+         8 client 1 arrives: used; client 2 is cut off: wasted-late; round 2 ends with model 2; round 3 begins;
+           client 0 starts from 2; client 1 starts from 2; client 2 starts from 2
+        11 client 0 arrives: used; client 1 is cut off: wasted-late; client 2 is cut off: wasted-late;
+           round 3 ends with model 3
     """)
     second = (1 + (1 / 6 + 2) + 1 / 3) / 3
     assert learner.aggregated == pytest.approx([1 / 3, second, ((second / 2 + 1) + (1 / 6 + 2) + second) / 3])
@@ -266,20 +220,12 @@ def test_the_limit_ends_a_round_and_a_round_may_begin_without_anybody_free():
     """Rounds of 12 s end empty until two arrive at 30 s; the third comes half a second later, beside nobody else."""
     history, _, learner = run(Safa(share=2 / 3, max_wait_s=12.0), ([10] * 3, [10] * 3, [10, 10, 10.5]), count=4)
     assert timeline(history)[4:] == told("""
-        12 round 1 ends with model 0
-        12 round 2 begins
-        24 round 2 ends with model 0
-        24 round 3 begins
-        30 client 0 arrives: stale-used
-        30 client 1 arrives: stale-used
-        30 round 3 ends with model 1
-        30 round 4 begins
-        30 client 0 starts from 1
-        30 client 1 starts from 1
+          12 round 1 ends with model 0; round 2 begins
+          24 round 2 ends with model 0; round 3 begins
+          30 client 0 arrives: stale-used; client 1 arrives: stale-used; round 3 ends with model 1;
+             round 4 begins; client 0 starts from 1; client 1 starts from 1
         30.5 client 2 arrives: stale-used
-        42 client 0 is cut off: wasted-late
-        42 client 1 is cut off: wasted-late
-        42 round 4 ends with model 2
+          42 client 0 is cut off: wasted-late; client 1 is cut off: wasted-late; round 4 ends with model 2
     """)
     assert history.column("rounds", "selected").tolist() == [3, 0, 0, 2]
     assert learner.aggregated == pytest.approx([1, (1 + 2 + 4) / 3])

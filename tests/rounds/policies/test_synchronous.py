@@ -20,26 +20,17 @@ FOUR = ([1, 1, 2, 2], [1, 2, 3, 5], [1, 2, 3, 5])
 def test_wait_for_all():
     history, _, learner, _ = serve(WaitForAll(), *FOUR, count=2)
     assert timeline(history) == told("""
-         0 round 1 begins
-         0 client 0 starts from 0
-         0 client 1 starts from 0
-         0 client 2 starts from 0
-         0 client 3 starts from 0
+         0 round 1 begins; client 0 starts from 0; client 1 starts from 0; client 2 starts from 0;
+           client 3 starts from 0
          3 client 0 arrives: used
          5 client 1 arrives: used
          8 client 2 arrives: used
-        12 client 3 arrives: used
-        12 round 1 ends with model 1
-        12 round 2 begins
-        12 client 0 starts from 1
-        12 client 1 starts from 1
-        12 client 2 starts from 1
-        12 client 3 starts from 1
+        12 client 3 arrives: used; round 1 ends with model 1; round 2 begins; client 0 starts from 1;
+           client 1 starts from 1; client 2 starts from 1; client 3 starts from 1
         15 client 0 arrives: used
         17 client 1 arrives: used
         20 client 2 arrives: used
-        24 client 3 arrives: used
-        24 round 2 ends with model 2
+        24 client 3 arrives: used; round 2 ends with model 2
     """)
     assert learner.aggregated == [([0, 1, 2, 3], [0.25] * 4)] * 2
 
@@ -48,16 +39,11 @@ def test_deadline():
     """Client 2 arrives exactly then and counts."""
     history, _, learner, _ = serve(Deadline(deadline_s=8), *FOUR)
     assert timeline(history) == told("""
-         0 round 1 begins
-         0 client 0 starts from 0
-         0 client 1 starts from 0
-         0 client 2 starts from 0
-         0 client 3 starts from 0
-         3 client 0 arrives: used
-         5 client 1 arrives: used
-         8 client 2 arrives: used
-         8 client 3 is cut off: wasted-late
-         8 round 1 ends with model 1
+        0 round 1 begins; client 0 starts from 0; client 1 starts from 0; client 2 starts from 0;
+          client 3 starts from 0
+        3 client 0 arrives: used
+        5 client 1 arrives: used
+        8 client 2 arrives: used; client 3 is cut off: wasted-late; round 1 ends with model 1
     """)
     assert learner.aggregated == [([0, 1, 2], pytest.approx([1 / 3] * 3))]
 
@@ -67,14 +53,9 @@ def test_k_fastest_of_an_over_selected_cohort():
     history, selector, _, _ = serve(KFastest(k=2), *FOUR, selector=FirstWanted())
     assert selector.views[0].wanted == 3
     assert timeline(history) == told("""
-         0 round 1 begins
-         0 client 0 starts from 0
-         0 client 1 starts from 0
-         0 client 2 starts from 0
-         3 client 0 arrives: used
-         5 client 1 arrives: used
-         5 client 2 is cut off: wasted-late
-         5 round 1 ends with model 1
+        0 round 1 begins; client 0 starts from 0; client 1 starts from 0; client 2 starts from 0
+        3 client 0 arrives: used
+        5 client 1 arrives: used; client 2 is cut off: wasted-late; round 1 ends with model 1
     """)
 
 
@@ -127,11 +108,9 @@ def test_quorum_waits_at_least_and_at_most():
     assert ends(serve(Quorum(share=0.5, max_wait_s=9.0), *FOUR)[0]) == [5]
     least, _, _, _ = serve(Quorum(share=0.5, min_wait_s=8.0, max_wait_s=9.0), *FOUR)
     assert timeline(least)[5:] == told("""
-         3 client 0 arrives: used
-         5 client 1 arrives: used
-         8 client 2 arrives: used
-         8 client 3 is cut off: wasted-late
-         8 round 1 ends with model 1
+        3 client 0 arrives: used
+        5 client 1 arrives: used
+        8 client 2 arrives: used; client 3 is cut off: wasted-late; round 1 ends with model 1
     """)
     most, _, _, _ = serve(Quorum(share=0.9, min_wait_s=2.0, max_wait_s=9.0), *FOUR)
     assert (ends(most), used(most)) == ([9], [[0, 1, 2]])
@@ -274,12 +253,9 @@ def test_too_few_updates_are_thrown_away():
     """Two arrive in each round of 5 s, and three are needed."""
     history, selector, learner, _ = serve(Deadline(deadline_s=5), *FOUR, count=2, minimum_updates=3)
     assert timeline(history)[5:11] == told("""
-         3 client 0 arrives: wasted-unmerged
-         5 client 1 arrives: wasted-unmerged
-         5 client 2 is cut off: wasted-late
-         5 client 3 is cut off: wasted-late
-         5 round 1 ends with model 0
-         5 round 2 begins
+        3 client 0 arrives: wasted-unmerged
+        5 client 1 arrives: wasted-unmerged; client 2 is cut off: wasted-late;
+          client 3 is cut off: wasted-late; round 1 ends with model 0; round 2 begins
     """)
     assert learner.asked == [], "nobody trains for nothing"
     assert selector.reports[0].delivered.tolist() == [True, True, False, False], "the server has seen them arrive"
