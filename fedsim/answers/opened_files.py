@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import FrameType
-from typing import Any, AnyStr, Final
+from typing import Any, Final
 
 from fedsim.code_digest import is_users_file
 
@@ -100,31 +100,35 @@ def _content_of_variable(name: str) -> str:
     return _UNSET if value is None else hashlib.sha256(os.fsencode(value)).hexdigest()
 
 
-class _NotedEnvironment(os._Environ[AnyStr]):
+class _NotedEnvironment(os._Environ[Any]):
     """The variables of the environment, where those that the user's own code reads or sets are noted."""
 
-    def __getitem__(self, key: AnyStr) -> AnyStr:
+    def __getitem__(self, key: Any) -> Any:
         _note_variable(key, sys._getframe(1))
         return super().__getitem__(key)
 
-    def __setitem__(self, key: AnyStr, value: AnyStr) -> None:
+    def __setitem__(self, key: Any, value: Any) -> None:
         super().__setitem__(key, value)
         _note_variable(key, sys._getframe(1), is_set=True)
 
-    def __delitem__(self, key: AnyStr) -> None:
+    def __delitem__(self, key: Any) -> None:
         super().__delitem__(key)
         _note_variable(key, sys._getframe(1), is_set=True)
 
 
-def _note_variable(key: str | bytes, caller: FrameType, *, is_set: bool = False) -> None:
-    noting = _noting.all
-    if not noting or not isinstance(key, str | bytes) or not _by_the_user(caller):
+def _note_variable(key: Any, caller: FrameType | None, *, is_set: bool = False) -> None:
+    while caller is not None and caller.f_globals.get("__name__") in ("os", "collections.abc"):
+        caller = caller.f_back
+    # A library that looks at all variables, or at one of its own, says nothing about the part that calls it.
+    if not _noting.all or caller is None or not isinstance(key, str | bytes):
+        return
+    if not _is_users(caller.f_code.co_filename):
         return
     name = os.fsdecode(key)
     where = f"{_VARIABLE}{name}"
     with nothing_noted():
         content = _content_of_variable(name)
-    for noted in noting:
+    for noted in _noting.all:
         if is_set:
             noted.written.add(where)
         elif where not in noted.written:

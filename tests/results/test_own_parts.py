@@ -10,7 +10,7 @@ from fedsim import Scenario, run, simulate
 from fedsim.errors import RunError
 
 PARTS = """
-import os
+import os, shutil
 import numpy as np
 from fedsim.selectors import Selector
 
@@ -32,6 +32,7 @@ def with_a_cache():
 
 class ByEnvironment(Selector):
     def select(self, view, rng):
+        shutil.which("no-such-program")  # the library reads PATH
         if "FEDSIM_TEST_LAST" in os.environ:
             return view.client[-int(os.environ["FEDSIM_TEST_LAST"]):]
         os.environ["FEDSIM_TEST_SET"] = os.getenv("FEDSIM_TEST_SET", "") + "again"
@@ -103,7 +104,9 @@ def test_an_environment_variable_of_a_selector_has_changed(monkeypatch):
     with pytest.raises(RunError, match=r"another scenario .*environment variable FEDSIM_TEST_LAST has changed"):
         run(by_environment, out="out", store=False)
     run(by_environment, out="out", store=False, replace=True)
-    assert "FEDSIM_TEST_SET" not in Path("out/run.json").read_text()
+    told = Path("out/run.json").read_text()
+    assert "FEDSIM_TEST_SET" not in told
+    assert "variable PATH" not in told
     run(by_environment, out="out", store=False)
 
 
