@@ -174,20 +174,20 @@ def test_prescribed_weights_draws_and_work_are_honoured():
     assert [work for _, _, _, work in learner.asked] == [1, 1, 1, 0.25, 1, 1, 1]
 
 
-def test_those_that_delivered_carry_the_whole_prescribed_weight():
+@pytest.mark.parametrize(
+    ("prescribed", "last_s", "used"),
+    [
+        ([0.2, 0.3, 0.5], 9, [0.4, 0.6]),
+        # As those of importance sampling, which are unbiased as they are.
+        ([0.2, 0.5, 0.7], 1, [0.2, 0.5, 0.7]),
+        ([0.2, 0.5, 0.7], 9, [0.4, 1.0]),
+    ],
+)
+def test_those_that_delivered_carry_the_whole_prescribed_weight_whatever_it_is(prescribed, last_s, used):
     learner = CountingLearner(np.array([10, 10, 10]))
-    cohort = Cohort(np.array([0, 1, 2]), weights=np.array([0.2, 0.3, 0.5]))
-    serve(Deadline(deadline_s=2), [1, 1, 9], [0] * 3, [0.5] * 3, selector=Sequence([cohort]), learner=learner)
-    assert learner.aggregated == [([0, 1], pytest.approx([0.4, 0.6]))]
-
-
-@pytest.mark.parametrize(("last_s", "delivered", "weights"), [(1, [0, 1, 2], [0.2, 0.5, 0.7]), (9, [0, 1], [0.4, 1.0])])
-def test_prescribed_weights_need_not_add_up_to_one(last_s, delivered, weights):
-    """As those of importance sampling, which are unbiased as they are; those that delivered carry 1.4 in all."""
-    learner = CountingLearner(np.array([10, 10, 10]))
-    cohort = Cohort(np.array([0, 1, 2]), weights=np.array([0.2, 0.5, 0.7]))
+    cohort = Cohort(np.array([0, 1, 2]), weights=np.array(prescribed))
     serve(Deadline(deadline_s=3), [1, 1, last_s], [0] * 3, [0.5] * 3, selector=Sequence([cohort]), learner=learner)
-    assert learner.aggregated == [(delivered, pytest.approx(weights))]
+    assert learner.aggregated == [([0, 1, 2][: len(used)], pytest.approx(used))]
 
 
 def test_stale_updates_share_the_prescribed_weight_of_the_newest_cohort():
