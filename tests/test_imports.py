@@ -20,9 +20,7 @@ TABLES_OF_RUNS = """
 import numpy as np
 from fedsim.history.schema import TABLES
 for table in TABLES.values():
-    table.from_columns(
-        {column.name: np.zeros((2, 3) if "list" in str(column.type) else 2) for column in table.columns}
-    )
+    table.from_columns({column.name: np.zeros((2, 3) if "list" in str(column.type) else 2) for column in table.columns})
     table.from_rows([{column.name: None if column.null else 0 for column in table.columns}])
     table.from_rows([])
 """

@@ -83,8 +83,8 @@ def _tell(parts: "Mapping[str, PublishedPart]", folder: Path, *, named: bool, op
 
 def _own_files(folder: Path) -> None:
     """Tell what the kind for files of one's own is, and which folders it could read."""
-    from fedsim.learning.data.idx import FILES
-    from fedsim.learning.data.own_files import found_sets
+    from fedsim.learning.data.images.idx import FILES
+    from fedsim.learning.data.images.own_files import found_sets
 
     names = ", ".join(f"name = {name!r}" for name in found_sets(folder)) or "none"
     typer.echo(

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from fedsim.learning.compression.compressors import NoCompression
     from fedsim.learning.compression.quantization import QSGD
     from fedsim.learning.compression.sparsification import RandomK, TopK
-    from fedsim.learning.data.cifar import CIFAR10, CIFAR100
-    from fedsim.learning.data.datasets import Digits
     from fedsim.learning.data.division import Division
     from fedsim.learning.data.given import dataset_of, padded
-    from fedsim.learning.data.mnist import MNIST, FashionMNIST
-    from fedsim.learning.data.own_files import IdxFiles
+    from fedsim.learning.data.images.cifar import CIFAR10, CIFAR100
+    from fedsim.learning.data.images.digits import Digits
+    from fedsim.learning.data.images.mnist import MNIST, FashionMNIST
+    from fedsim.learning.data.images.own_files import IdxFiles
     from fedsim.learning.data.partitions.by_label import DirichletPartition, QuantitySkewPartition
     from fedsim.learning.data.partitions.sizes import EqualPartition
     from fedsim.learning.drawn_samples import Drawn, SampleDraws

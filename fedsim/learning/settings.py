@@ -13,9 +13,10 @@ from fedsim.learning.algorithms.contracts import LOCAL_ALGORITHMS, LocalAlgorith
 from fedsim.learning.algorithms.plain import Plain
 from fedsim.learning.compression.compressors import COMPRESSORS, Compressor, NoCompression
 from fedsim.learning.contracts import Learner
-from fedsim.learning.data.datasets import DATASET_PART, DATASETS, Dataset, DatasetPart, Digits
+from fedsim.learning.data.datasets import DATASET_PART, DATASETS, Dataset, DatasetPart
 from fedsim.learning.data.division import Division, shared_labels
 from fedsim.learning.data.handed import HandedData
+from fedsim.learning.data.images.digits import Digits
 from fedsim.learning.data.partitions.contracts import PARTITIONS, Partition
 from fedsim.learning.data.partitions.local_tests import Divided
 from fedsim.learning.data.partitions.natural import NaturalPartition

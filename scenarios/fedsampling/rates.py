@@ -23,7 +23,7 @@ from study_scripts import run
 from fedsim import Study
 from fedsim.arrays import FloatArray
 from fedsim.learning.data.datasets import Dataset
-from fedsim.learning.data.mnist import FashionMNIST
+from fedsim.learning.data.images.mnist import FashionMNIST
 
 HELD_OUT = 10_000
 LAST = 2

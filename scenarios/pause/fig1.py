@@ -14,7 +14,6 @@ from crowds import Crowd
 from paper_runs.command import in_words, options
 from study_scripts import panels, written
 
-from fedsim import Testbed
 from fedsim.arrays import FloatArray
 from fedsim.selectors import Pause
 
@@ -23,7 +22,7 @@ CLIENTS, COHORT, ROUNDS = 30, 5, 1000
 
 def curve(beta: float) -> tuple[FloatArray, FloatArray]:
     """Return shares of rounds, and g_k after so many."""
-    with Testbed(Crowd(CLIENTS).scenario("all")) as testbed:
+    with Crowd(CLIENTS).testbed() as testbed:
         view = replace(testbed.view(), round=ROUNDS + 1)
     counts, selector = np.arange(0, ROUNDS + 1, 10), Pause(COHORT, beta=beta)
     views = (replace(view, participations=np.full(CLIENTS, count)) for count in counts)

@@ -15,10 +15,11 @@ from fedsim.streams import Streams
 from fedsim.testing import check_compute_time
 from tests.golden import scenarios as golden
 from tests.support.checks import refuses
+from tests.support.families import by_default
 from tests.support.lies import lying, stating
 
 
-@pytest.mark.parametrize("name", golden.COMPUTES)
+@pytest.mark.parametrize("name", by_default(golden.COMPUTES, ["zero", "rate", "flops", "fedscale", "fedscale-csv"]))
 def test_built_in_laws_pass(name, frozen_inputs, monkeypatch):
     monkeypatch.chdir(frozen_inputs)
     check_compute_time(COMPUTE_TIMES.make(golden.COMPUTES[name]))

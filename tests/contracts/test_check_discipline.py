@@ -43,7 +43,7 @@ class LastCome(Discipline):
 
 
 @pytest.mark.parametrize("kind", by_family(SHARINGS, module))
-@pytest.mark.parametrize("jobs", [2, 10])
+@pytest.mark.parametrize("jobs", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_rules_of_fedsim_are_sound(kind, jobs):
     check_discipline(SHARINGS.load(kind), jobs=jobs)
 

@@ -23,7 +23,12 @@ GRAPH = {
     "access": {"downlink_bps": 1e7, "uplink_bps": 5e6, "delay_s": 0.001},
 }
 LATENCY = {"kind": "latency", "downlink": "zero", "uplink": {"kind": "shifted-exponential", "shift_s": 1, "scale_s": 2}}
-TABLES = {"graph": GRAPH, "latency": LATENCY, "rate-traces": {"kind": "rate-traces", **NETWORK_OPTIONS["rate-traces"]}}
+TABLES = {
+    "5g-midband": {"kind": "5g-midband", "rate": "shannon"},  # a mean over fading and coding takes long to work out
+    "graph": GRAPH,
+    "latency": LATENCY,
+    "rate-traces": {"kind": "rate-traces", **NETWORK_OPTIONS["rate-traces"]},
+}
 
 
 @pytest.mark.parametrize("kind", by_family(NETWORKS, module))

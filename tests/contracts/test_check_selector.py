@@ -169,8 +169,15 @@ class Uncopyable(Sound):
         stating(selecting(lambda view, rng: view.client[np.argsort(view.expected_duration_s)[:3]]), oracle=True),
     ],
 )
-def test_sound_selectors_pass_as_instance_and_as_factory(sound):
+def test_sound_selectors_pass(sound):
     check_selector(sound(), clients=12, rounds=6)
+
+
+@pytest.mark.parametrize(
+    "sound",
+    [Sound, *(pytest.param(one, marks=pytest.mark.slow) for one in (Learning, Weighting, LossHungry, Measuring))],
+)
+def test_classes_of_sound_selectors_pass_in_a_crowd_of_two(sound):
     check_selector(sound, clients=2, rounds=6, seed=4)
 
 
@@ -299,6 +306,11 @@ def count_on_answers(self, view, rng):
 @pytest.mark.parametrize("sound", [Asking, MeasuringAll, stating(Sound, oracle=True, select=foresee)])
 def test_sound_questions_pass(sound):
     check_selector(sound(), rounds=6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sound", [Asking, MeasuringAll])
+def test_classes_with_sound_questions_pass_in_a_crowd_of_two(sound):
     check_selector(sound, clients=2, rounds=6, seed=4)
 
 

@@ -13,7 +13,7 @@ from simpy import Interrupt
 from fedsim.devices.compute import ZeroTimes
 from fedsim.devices.heterogeneity import Fixed
 from fedsim.learning import QSGD, FedAvgM, Start
-from fedsim.learning.data.datasets import Digits
+from fedsim.learning.data.images.digits import Digits
 from fedsim.learning.data.partitions.sizes import EqualPartition
 from fedsim.learning.timing_only import NoLearning
 from fedsim.network.distributions import Constant as ConstantLatency

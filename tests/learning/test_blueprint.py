@@ -16,7 +16,7 @@ from fedsim import Scenario
 from fedsim.errors import FedsimError
 from fedsim.learning import CNN3, MLP, ExecutorChoice, LocalTraining, MemoryStore, TrainingSetup, Work
 from fedsim.learning.blueprint import Blueprint, DeferredExecutor, _built, _digest, prepare
-from fedsim.learning.data.datasets import Digits
+from fedsim.learning.data.images.digits import Digits
 from fedsim.learning.executors import sequential
 from fedsim.simulation import Simulation
 

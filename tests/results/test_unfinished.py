@@ -21,7 +21,7 @@ from tests.support.short_runs import TIMING
         (SystemExit(3), "failed after 3 of at most 8 rounds (SystemExit: 3)"),
     ],
 )
-def test_report_plot_and_history_say_what_is_missing_and_why(error, words, tmp_path, monkeypatch):
+def test_report_and_history_say_what_is_missing_and_why(error, words, tmp_path, monkeypatch):
     stopped(TIMING, tmp_path / "run", 3, error)
     assert shortfall(tmp_path / "run") == read_run(tmp_path / "run").unfinished == words
     monkeypatch.chdir(tmp_path)
@@ -30,8 +30,13 @@ def test_report_plot_and_history_say_what_is_missing_and_why(error, words, tmp_p
     assert told.exit_code == 0
     assert told.stdout.startswith("This run is not whole, ")
     assert words in told.stdout
+
+
+def test_a_figure_of_a_run_that_is_not_whole_is_drawn_and_says_so(tmp_path, monkeypatch):
+    stopped(TIMING, tmp_path / "run", 3, BrokenError("no disk"))
+    monkeypatch.chdir(tmp_path)
     told = CliRunner().invoke(app, ["plot", "run", "--y", "duration", "--out", "figure.svg"])
-    assert f"run: this run is not whole: {words}" in told.stderr
+    assert "run: this run is not whole: failed after 3 of at most 8 rounds (BrokenError: no disk)" in told.stderr
     assert "figure.svg" in told.stdout
 
 

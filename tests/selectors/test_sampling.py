@@ -38,9 +38,13 @@ def test_weighted_sampling_averages_equally_unless_told_otherwise():
 
 
 @pytest.mark.statistical
-def test_weighted_sampling_of_one_follows_data():
-    view, draws = view_of(2, samples=[1, 3]), rng()
-    check_shares(lambda: WeightedSampling(1).select(view, draws).client, [0.25, 0.75])
+@pytest.mark.parametrize(
+    ("selector", "known"),
+    [(WeightedSampling(1), {"samples": [1, 3]}), (LossProportional(1), {"last_loss": [1.0, 3.0]})],
+)
+def test_one_client_is_drawn_in_proportion_to_data_or_loss(selector, known):
+    view, draws = view_of(2, **known), rng()
+    check_shares(lambda: selector.select(view, draws).client, [0.25, 0.75])
 
 
 @pytest.mark.parametrize(
@@ -141,12 +145,6 @@ def test_loss_proportional_values():
     tried = view_of(4, last_loss=[0.5, np.nan, 1.0, np.nan], **known)
     assert LossProportional(2).values(tried).tolist() == [0.5, 0.75, 1.0, 1.0]
     assert LossProportional(2).values(view_of(2, participations=[1, 1])).tolist() == [1.0, 1.0]
-
-
-@pytest.mark.statistical
-def test_loss_proportional_draws_in_proportion():
-    view, draws = view_of(2, last_loss=[1.0, 3.0]), rng()
-    check_shares(lambda: LossProportional(1).select(view, draws).client, [0.25, 0.75])
 
 
 def test_round_robin_goes_around_and_passes_over_those_that_are_away():

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from fedsim.learning import DATASETS, METRICS, Classification
-from fedsim.learning.data.idx import FILES
+from fedsim.learning.data.images.idx import FILES
 from fedsim.selectors import SELECTORS
 from tests.support.data_files import idx
 from tests.support.tiny_images import Tiny

@@ -12,7 +12,7 @@ from pyarrow import csv
 from pyarrow import parquet as pq
 
 from fedsim import read_run
-from fedsim.learning.data.idx import FILES
+from fedsim.learning.data.images.idx import FILES
 from tests.support.field_values import write_files
 
 TIMING: Final = """

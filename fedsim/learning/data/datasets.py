@@ -1,10 +1,9 @@
 """Data sets as plain arrays; `fedsim.learning.models.inputs` alone makes of samples what a module takes."""
 
 import functools
-import gzip
 import hashlib
-import importlib.util
 import os
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, Protocol
@@ -24,7 +23,6 @@ from fedsim.user_cache import user_cache
 Images = NDArray[np.uint8]
 Form = Literal["images", "numbers", "tokens", "vectors", "tensors"]
 
-_DIGITS_SIDE: Final = 8
 _AXES_OF_IMAGES: Final = 4
 _AXES_OF_TEXTS: Final = 2
 _KINDS: Final = "biuf"
@@ -177,8 +175,12 @@ class Dataset:
         if self.classes is not None:
             if targets.shape != (count,) or targets.dtype != np.int64:
                 raise DataError(f"{found}; one int64 per sample is needed")
-            if targets.min() < 0 or targets.max() >= self.classes:
-                raise DataError(f"{name}: labels must lie in 0..{self.classes - 1}")
+            wrong = np.flatnonzero((targets < 0) | (targets >= self.classes))
+            if wrong.size:
+                row = wrong[0]
+                raise DataError(
+                    f"{name}: row {row} has the label {targets[row]}; labels must lie in 0..{self.classes - 1}"
+                )
         elif targets.dtype.kind not in _KINDS or targets.shape[:1] != (count,) or targets.size == 0:
             raise DataError(f"{found}; allowed: numbers of shape ({count}, ...)")
         elif targets.dtype.kind == "f" and not np.isfinite(targets).all():
@@ -281,41 +283,17 @@ class AlwaysThere(Limited):
     def available(self, data_dir: Path | None = None) -> bool:
         return True
 
-
-class Digits(AlwaysThere):
-    """scikit-learn's handwritten digits: 1,797 grey images of 8 x 8 pixels, 10 classes; part of scikit-learn.
-
-    The set comes without a division. Sorted by class, and within a class in the file's order, every fifth
-    sample from the first on is a test sample: 1,437 for training and 360 for testing, a fifth of every class
-    to within one, the same for every seed. Training samples keep the file's order.
-
-    Examples
-    --------
-    >>> data = Digits().load()
-    >>> data.train_x.shape, data.test_y.size, np.bincount(data.test_y).tolist()
-    ((1437, 8, 8, 1), 360, [36, 36, 36, 36, 37, 36, 36, 36, 35, 36])
-    >>> Digits(train_limit=200).load().train_y.size
-    200
-    """
-
     def load(self, data_dir: Path | None = None) -> Dataset:
-        return self.limited(_read_digits())
+        return self.limited(_made(self.model_copy(update={"train_limit": None})))
+
+    @abstractmethod
+    def read(self) -> Dataset:
+        """Return the whole set."""
 
 
-@functools.lru_cache(maxsize=1)
-def _read_digits() -> Dataset:
-    # Read here: the same by scikit-learn takes ten times as long, beside a second for its import.
-    found = importlib.util.find_spec("sklearn")
-    folder = Path((found and found.origin) or "sklearn").parent
-    try:
-        text = gzip.decompress((folder / "datasets" / "data" / "digits.csv.gz").read_bytes())
-    except OSError as error:
-        raise DataError(f"learning.data: 'digits' is a file of scikit-learn that cannot be read ({error})") from error
-    rows = np.fromstring(text.decode().replace("\n", ","), dtype=np.int64, sep=",").reshape(-1, _DIGITS_SIDE**2 + 1)
-    images, labels = rows[:, :-1].astype(np.uint8).reshape(-1, _DIGITS_SIDE, _DIGITS_SIDE, 1), rows[:, -1].copy()
-    test = np.zeros(labels.size, dtype=bool)
-    test[np.argsort(labels, kind="stable")[::5]] = True
-    return Dataset(images[~test], labels[~test], images[test], labels[test], classes=10, pixel_max=16)
+@functools.lru_cache(maxsize=4)
+def _made(part: AlwaysThere) -> Dataset:
+    return part.read()
 
 
 DATASETS: Final = Registry(
@@ -323,22 +301,22 @@ DATASETS: Final = Registry(
     "fedsim.datasets",
     ("load",),
     {
-        "digits": "fedsim.learning.data.datasets:Digits",
+        "digits": "fedsim.learning.data.images.digits:Digits",
         "diabetes": "fedsim.learning.data.diabetes:Diabetes",
-        "mnist": "fedsim.learning.data.mnist:MNIST",
-        "fashion-mnist": "fedsim.learning.data.mnist:FashionMNIST",
-        "cifar-10": "fedsim.learning.data.cifar:CIFAR10",
-        "cifar-100": "fedsim.learning.data.cifar:CIFAR100",
-        "emnist": "fedsim.learning.data.emnist:EMNIST",
-        "femnist": "fedsim.learning.data.leaf:FEMNIST",
-        "omniglot": "fedsim.learning.data.omniglot:Omniglot",
+        "mnist": "fedsim.learning.data.images.mnist:MNIST",
+        "fashion-mnist": "fedsim.learning.data.images.mnist:FashionMNIST",
+        "cifar-10": "fedsim.learning.data.images.cifar:CIFAR10",
+        "cifar-100": "fedsim.learning.data.images.cifar:CIFAR100",
+        "emnist": "fedsim.learning.data.images.emnist:EMNIST",
+        "femnist": "fedsim.learning.data.images.femnist:FEMNIST",
+        "omniglot": "fedsim.learning.data.images.omniglot:Omniglot",
         "spoken-digits": "fedsim.learning.data.sound.spoken_digits:SpokenDigits",
         "speech-commands": "fedsim.learning.data.sound.speech_commands:SpeechCommands",
         "mind": "fedsim.learning.data.text.news:MIND",
         "amazon-reviews": "fedsim.learning.data.text.reviews:AmazonReviews",
         "tiny-shakespeare": "fedsim.learning.data.text.plays:TinyShakespeare",
         "synthetic": "fedsim.learning.data.synthetic:Synthetic",
-        "idx-files": "fedsim.learning.data.own_files:IdxFiles",
+        "idx-files": "fedsim.learning.data.images.own_files:IdxFiles",
     },
     default="digits",
     foreign="fedsim.learning.data.handed:HandedData",

@@ -1,7 +1,5 @@
 """scikit-learn's diabetes patients, a set whose targets are numbers."""
 
-import functools
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -29,18 +27,13 @@ class Diabetes(AlwaysThere):
     ((353, 10), (89, 1), 'float32 of shape (n, 1)')
     """
 
-    def load(self, data_dir: Path | None = None) -> Dataset:
-        return self.limited(_read())
+    def read(self) -> Dataset:
+        from sklearn.datasets import load_diabetes
 
-
-@functools.lru_cache(maxsize=1)
-def _read() -> Dataset:
-    from sklearn.datasets import load_diabetes
-
-    numbers, progress = load_diabetes(return_X_y=True, scaled=False)
-    test = np.arange(len(progress)) % _EVERY == 0
-    x, y = (_standard(column, ~test) for column in (numbers, progress[:, None]))
-    return Dataset(x[~test], y[~test], x[test], y[test])
+        numbers, progress = load_diabetes(return_X_y=True, scaled=False)
+        test = np.arange(len(progress)) % _EVERY == 0
+        x, y = (_standard(column, ~test) for column in (numbers, progress[:, None]))
+        return Dataset(x[~test], y[~test], x[test], y[test])
 
 
 def _standard(columns: FloatArray, of: BoolArray) -> NDArray[np.float32]:

@@ -57,33 +57,41 @@ class InFiles(Limited):
     source : where the files are published, and how they are laid out in the data folder
     place : file or folder in the data folder, as a user would look for it; ``{...}`` stands for an option
     paths : patterns of the needed paths in the data folder, with ``{where}`` for the place; of several ways, parted by
-        `OR`, the first one that a file has counts
+        `OR`, the first one that a file has counts; by default the names of the published files
     archive : option of which each value names another archive, if there is one
     published : MD5 of each file, unpacked; one that has another is refused
     archives : MD5 of each published archive; a set without any is not fetched by fedsim
     mirrors : addresses of folders with the archives, asked in this order
     tells_users : whether the files say to whom each sample belongs
+    users_path : pattern of a further file, needed where its samples are to have users
     """
 
     source: ClassVar[str]
     place: ClassVar[str]
-    paths: ClassVar[tuple[str, ...]]
+    paths: ClassVar[tuple[str, ...]] = ()
     archive: ClassVar[str] = ""
     published: ClassVar[Mapping[str, str]] = {}
     archives: ClassVar[Mapping[str, str]] = {}
     mirrors: ClassVar[tuple[str, ...]] = ()
     tells_users: ClassVar[bool] = True
+    users_path: ClassVar[str] = ""
+
+    @property
+    def with_users(self) -> bool:
+        return self.tells_users
 
     @property
     def provides(self) -> frozenset[str]:
-        return frozenset({USERS} if self.tells_users else ())
+        return frozenset({USERS} if self.with_users else ())
 
     def where(self) -> str:
         return self.place.format_map(dict(self))
 
     def wanted(self) -> tuple[str, ...]:
         """Return the patterns of the needed paths, as the options have them."""
-        return tuple(path.format_map({**dict(self), "where": self.where()}) for path in self.paths)
+        paths = self.paths or [f"{{where}}/{name}" for name in self.published]
+        paths = (*paths, self.users_path) if self.with_users and self.users_path else paths
+        return tuple(path.format_map({**dict(self), "where": self.where()}) for path in paths)
 
     @abstractmethod
     def read(self, place: Path) -> Dataset:
@@ -99,7 +107,9 @@ class InFiles(Limited):
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
         if not self.archive:
-            return (self.where(),) if self.available(data_dir) else ()
+            place = data_folder(data_dir)
+            files = self.files(place)
+            return (str(files[0].relative_to(place)) if len(files) == 1 else self.where(),) if files else ()
         values = get_args(type(self).model_fields[self.archive].annotation)
         parts = [self.model_copy(update={self.archive: value}) for value in values]
         return tuple(
@@ -218,13 +228,16 @@ def numbered(names: Sequence[str]) -> IntArray:
 def parted(
     path: Path,
     x: NDArray[Any],
-    y: IntArray,
+    y: Sequence[str] | IntArray,
     train: BoolArray,
     users: Sequence[str] | IntArray | None = None,
     **more: Any,
 ) -> Dataset:
-    """Return the set of samples of a file of which some are for training; users' names become numbers."""
+    """Return the set of samples of a file of which some are for training; names of labels and users become numbers."""
     check_parts(path, train)
+    if not isinstance(y, np.ndarray):
+        names, y = np.unique(y, return_inverse=True)
+        more["classes"] = len(names)
     if users is not None:
         users = np.asarray(users)[train]
         users = numbered(users.tolist()) if users.dtype.kind == "U" else users

@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 
 from fedsim.errors import DataError, ScenarioError
 from fedsim.learning import CIFAR10, DATASETS, MNIST, Dataset, Digits, FashionMNIST, data_folder
-from fedsim.learning.data.datasets import _read_digits
+from fedsim.learning.data.datasets import _made
 from fedsim.learning.data.shapes import TokenShape
 
 REAL = ["mnist", "fashion-mnist", "cifar-10"]
@@ -111,7 +111,7 @@ def test_published_sets_have_their_published_counts(data_dir):
 
 def test_digits_say_which_file_is_missing(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    _read_digits.cache_clear()
+    _made.cache_clear()
     with pytest.raises(DataError, match=r"learning\.data: 'digits' is a file of scikit-learn that cannot be read"):
         Digits().load()
 

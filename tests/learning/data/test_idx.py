@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from fedsim.errors import DataError
-from fedsim.learning.data.idx import array_of, read_set
+from fedsim.learning.data.images.idx import array_of, read_set
 
 IMAGES = struct.pack(">IIII", 2051, 5, 28, 28) + bytes(5 * 784)
 LABELS = struct.pack(">II", 2049, 5) + bytes(5)
@@ -15,10 +15,13 @@ def test_items_are_read_and_pairs_belong_together(tmp_path):
     assert array_of(IMAGES, 3, tmp_path).shape == (5, 28, 28)
     files = [tmp_path / name for name in ("images", "labels", "test-images", "test-labels")]
     content = dict(zip(files, (IMAGES, LABELS, IMAGES, LABELS), strict=True))
-    assert [array.shape for array in read_set(files, content.__getitem__)] == [(5, 28, 28, 1), (5,)] * 2
+    assert [array.shape for array in read_set(files, content.__getitem__, 1)] == [(5, 28, 28, 1), (5,)] * 2
+    content[files[3]] = LABELS[:-2] + bytes([7, 0])
+    with pytest.raises(DataError, match=r"test-labels: label 7 in row 3; labels must lie in 0\.\.0"):
+        read_set(files, content.__getitem__, 1)
     content[files[1]] = struct.pack(">II", 2049, 4) + bytes(4)
     with pytest.raises(DataError, match="has 5 images, and labels has 4 labels"):
-        read_set(files, content.__getitem__)
+        read_set(files, content.__getitem__, 1)
 
 
 DAMAGED = {

@@ -15,7 +15,7 @@ import pytest
 from fedsim import Scenario, run
 from fedsim.errors import DataError, RunError, ScenarioError
 from fedsim.learning import CIFAR10, CIFAR100, DATASETS, MNIST, FashionMNIST, IdxFiles
-from fedsim.learning.data.idx import FILES
+from fedsim.learning.data.images.idx import FILES
 from tests.support.data_files import idx
 from tests.support.run_folders import state_of
 from tests.support.short_runs import of_learning
@@ -173,7 +173,7 @@ def test_a_set_of_ones_own_is_read_by_name_and_may_be_pinned(tmp_path):
     write_set(tmp_path / "mine" / "raw", seed=1)
     with pytest.raises(DataError, match=f"has the digest [0-9a-f]{{32}}; allowed: {data.digest}"):
         IdxFiles(name="mine", classes=3, digest=data.digest).load(tmp_path)
-    with pytest.raises(DataError, match=r"labels must lie in 0\.\.1"):
+    with pytest.raises(DataError, match=r"raw/train-labels-idx1-ubyte: label 2 in row \d+; labels must lie in 0\.\.1"):
         IdxFiles(name="mine", classes=2).load(tmp_path)
     with pytest.raises(DataError, match=r"idx-files is not in .*other/raw \(missing: .*train-images-idx3-ubyte"):
         IdxFiles(name="other").load(tmp_path)

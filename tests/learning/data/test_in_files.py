@@ -11,7 +11,7 @@ from fedsim import simulate
 from fedsim.errors import DataError, ScenarioError
 from fedsim.learning import DATASETS
 from fedsim.learning.data.datasets import FETCHED, PUBLISHED
-from fedsim.learning.data.omniglot import Omniglot
+from fedsim.learning.data.images.omniglot import Omniglot
 from fedsim.learning.data.sound.spoken_digits import SpokenDigits
 from fedsim.learning.data.text.plays import TinyShakespeare
 from tests.support.data_files import (

@@ -7,7 +7,7 @@ import pytest
 
 from fedsim.errors import DataError, ScenarioError
 from fedsim.learning import DATASETS
-from fedsim.learning.data.leaf import FEMNIST
+from fedsim.learning.data.images.femnist import FEMNIST
 from tests.support.data_files import write_femnist
 
 

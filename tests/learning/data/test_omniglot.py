@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fedsim.errors import DataError
-from fedsim.learning.data.omniglot import Omniglot
+from fedsim.learning.data.images.omniglot import Omniglot
 from tests.support.data_files import png, write_omniglot, written
 
 ARCHIVE = "omniglot/images_background_small1.zip"

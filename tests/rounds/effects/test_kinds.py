@@ -39,43 +39,26 @@ def test_a_duty_cycle_of_a_quarter_is_followed_by_three_times_the_message():
 @pytest.mark.parametrize("shared", [{"down": FirstCome}, {"up": EqualSharing}, {"down": FirstCome, "up": FirstCome}])
 def test_a_duty_cycle_holds_on_shared_links_too(shared):
     """Messages of 1 bit at 1 bit/s: 1 s up and 3 s of silence, of which 1 s down and 1 s of work pass."""
-    history, *_ = serve(
-        WaitForAll(),
-        *([1.0], [1.0], [1.0]),
-        links=Pipe([1.0], [1.0], **shared),
-        effects=[DutyCycle(share=0.25).build(RunSetup(1, Streams(0)))],
-        count=2,
-    )
+    effects, links = [DutyCycle(share=0.25).build(RunSetup(1, Streams(0)))], Pipe([1.0], [1.0], **shared)
+    history, *_ = serve(WaitForAll(), [1.0], [1.0], [1.0], links=links, effects=effects, count=2)
     assert rows(history.participations, "queue_s", "uplink_s", "end_s") == [(0.0, 1.0, 3.0), (1.0, 1.0, 7.0)]
 
 
-def test_background_traffic_takes_its_share_of_the_uplink_for_its_time():
-    """A message of 1 bit at 1 bit/s: alone 1 s; beside one sender half the rate, until 3 s.
-
-    Round 1 sends from 1 s, with half the rate: 2 s. Round 2 sends from 4 s, alone.
-    """
-    traffic = BackgroundTraffic(from_s=0.5, until_s=3.0)
-    history, *_ = serve(
-        WaitForAll(),
-        *([0.0], [1.0], [1.0]),
-        links=Pipe([0.0], [1.0], up=EqualSharing),
-        effects=[traffic.build(RunSetup(1, Streams(0)))],
-        count=2,
-        audit=True,
-    )
-    assert rows(history.participations, "start_s", "uplink_s", "end_s") == [(0.0, 2.0, 3.0), (3.0, 1.0, 5.0)]
-
-
-def test_background_traffic_has_its_turns_in_a_queue():
-    """The queue is taken until 0.5 s: an upload due at 0.25 s waits for the end of the present message."""
-    traffic = BackgroundTraffic(from_s=0.0, until_s=0.5)
-    history, *_ = serve(
-        WaitForAll(),
-        *([0.0], [0.25], [1.0]),
-        links=Pipe([0.0], [1.0], up=FirstCome),
-        effects=[traffic.build(RunSetup(1, Streams(0)))],
-    )
-    assert rows(history.participations, "queue_s", "uplink_s", "end_s") == [(0.25, 1.0, 1.5)]
+@pytest.mark.parametrize(
+    ("rule", "from_s", "until_s", "work_s", "expected"),
+    [
+        # Beside one sender half the rate, until 3 s: round 1 sends from 1 s for 2 s, round 2 from 4 s, alone.
+        (EqualSharing, 0.5, 3.0, 1.0, [(0.0, 2.0, 3.0), (0.0, 1.0, 5.0)]),
+        # The queue is taken until 0.5 s: an upload due at 0.25 s waits for the end of the present message.
+        (FirstCome, 0.0, 0.5, 0.25, [(0.25, 1.0, 1.5), (0.0, 1.0, 2.75)]),
+    ],
+)
+def test_background_traffic_takes_its_share_or_its_turns_of_the_uplink(rule, from_s, until_s, work_s, expected):
+    """A message of 1 bit at 1 bit/s, alone 1 s."""
+    traffic = BackgroundTraffic(from_s=from_s, until_s=until_s).build(RunSetup(1, Streams(0)))
+    links = Pipe([0.0], [1.0], up=rule)
+    history, *_ = serve(WaitForAll(), [0.0], [work_s], [1.0], links=links, effects=[traffic], count=2, audit=True)
+    assert rows(history.participations, "queue_s", "uplink_s", "end_s") == expected
 
 
 def test_background_traffic_of_100_s_slows_the_uplinks_of_its_site_alone():

@@ -55,7 +55,7 @@ def test_an_edge_that_its_clients_leave_delivers_its_model_or_waits():
     """Client 1 is available until 6 s and again from 20 s; its edge runs two rounds a cycle and has run one by then."""
     availability = available_in([(0, 1000)], [(0, 6), (20, 1000)])
     for merging, end_s, done in ((SKIP, 8.0, 1), ("synchronous", 24.0, 2)):
-        history, _, _, _ = serve(
+        history, *_ = serve(
             Deadline(deadline_s=10), ZEROS, [4, 6], ZEROS, presence=availability, edges=edges(merging, rounds=2)
         )
         assert rows(history.edge_participations, "edge", "edge_rounds") == [(0, 2), (1, done)]
@@ -114,7 +114,7 @@ def test_a_run_ends_although_updates_are_always_too_few_and_no_time_passes(mergi
 
 def test_an_edge_waits_for_clients_in_flight_and_then_for_the_next_available_one():
     """Client 1 is late at 1 s, drops out at 3 s and is back at 10 s; its edge has no other client."""
-    history, _, _, _ = serve(
+    history, *_ = serve(
         Deadline(deadline_s=1), ZEROS, [0.5, 5.0], ZEROS,
         presence=available_in([(0, 1000)], [(0, 3), (10, 14), (30, 900)]),
         late=Stale(), edges=edges("synchronous"), count=3,
@@ -147,7 +147,7 @@ def test_edges_wait_for_their_own_batteries(merging):
 def test_each_edge_draws_availability_until_a_client_is_available(merging):
     """Two clients of p = 0.1 each: most first draws have no available client, but every edge round has a candidate."""
     presence = Bernoulli(probability=0.1, retry_s=3.0).build(RunSetup(4, Streams(5)))
-    history, _, _, _ = serve(
+    history, *_ = serve(
         WaitForAll(), [0] * 4, [1.0] * 4, [0] * 4, presence=presence, edges=edges(merging, (0, 1, 1, 0)), count=40
     )
     candidates = history.column("edge_rounds", "candidates")

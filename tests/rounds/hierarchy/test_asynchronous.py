@@ -17,7 +17,7 @@ def run(edge, work_s, *, policy=None, learner=None, count=1, downlink_s=None, up
     times_s = [np.zeros(len(work_s)) if given is None else given for given in (downlink_s, uplink_s)]
     settings = {"grouping": {"kind": "given", "edge": edge}, "merging": "asynchronous", "backhaul": "none", **options}
     learner = learner or CountingLearner(np.full(len(work_s), 10))
-    history, _, _, _ = serve(
+    history, *_ = serve(
         policy or WaitForAll(), times_s[0], work_s, times_s[1], learner=learner, edges=Edges(**settings), count=count
     )
     return history
@@ -131,7 +131,7 @@ def test_the_share_of_a_tier_counts_the_models_of_its_mirror_image():
     """
     learner, tiers = CountingLearner(np.full(3, 10)), {"kind": "latency", "count": 3}
     settings = Edges(grouping=tiers, merging="fedat", backhaul="none")
-    history, _, _, _ = serve(WaitForAll(), [0] * 3, [4.0, 2.5, 1.0], [0] * 3, learner=learner, edges=settings, count=9)
+    history, *_ = serve(WaitForAll(), [0] * 3, [4.0, 2.5, 1.0], [0] * 3, learner=learner, edges=settings, count=9)
     came = [(0, 1.0), (0, 2.0), (1, 2.5), (0, 3.0), (0, 4.0), (2, 4.0), (0, 5.0), (1, 5.0), (0, 6.0)]
     assert rows(history.edge_participations, "edge", "end_s")[:9] == came
     by_hand = [

@@ -23,7 +23,7 @@ def edges(edge=(0, 0, 1, 1, 1), **options):
 def test_two_edge_rounds_of_unequal_edges_between_two_aggregations():
     """The cloud waits for edge server 1: 0.75 + 2 * 7 + 0.75 = 15.5 s a round."""
     learner = CountingLearner(SAMPLES)
-    history, _, _, _ = serve(
+    history, *_ = serve(
         WaitForAll(), *TIMES_S, learner=learner, edges=edges(rounds=2, backhaul=WIRE), count=2, evaluate_every=1
     )
     assert rows(history.edge_rounds, "edge", "round", "start_s", "end_s", "selected", "model_version") == [
@@ -67,7 +67,7 @@ def test_two_edge_rounds_of_unequal_edges_between_two_aggregations():
 
 def test_versions_and_weights_of_every_training():
     learner = CountingLearner(SAMPLES)
-    history, _, _, _ = serve(WaitForAll(), *TIMES_S, learner=learner, edges=edges(rounds=2), count=1)
+    history, *_ = serve(WaitForAll(), *TIMES_S, learner=learner, edges=edges(rounds=2), count=1)
     assert [(version, client) for version, client, _, _ in learner.asked] == [
         (0, 0), (0, 1), (0, 2), (0, 3), (0, 4), (1, 0), (1, 1), (1, 2), (1, 3), (1, 4),
     ]  # fmt: skip
@@ -92,7 +92,7 @@ def test_an_edge_without_a_new_model_sends_nothing_and_has_no_share_of_the_mean(
     """No client of edge server 1 delivers within 2.5 s; with a deadline of 3 s one of three does."""
     for deadline_s, weights in ((2.5, []), (3.0, [0.4, 0.6])):
         learner = CountingLearner(SAMPLES)
-        history, _, _, _ = serve(
+        history, *_ = serve(
             Deadline(deadline_s=deadline_s), *TIMES_S, learner=learner, edges=edges(backhaul=WIRE), count=1
         )
         assert learner.merged == [([1, 1], weights)] * bool(weights)
@@ -101,7 +101,7 @@ def test_an_edge_without_a_new_model_sends_nothing_and_has_no_share_of_the_mean(
         assert history.column("rounds", "model_version").tolist() == [int(bool(weights))]
     learner = CountingLearner(SAMPLES)
     times_s = ([0] * 5, [1, 1, 9, 9, 9], [0] * 5)
-    history, _, _, _ = serve(Deadline(deadline_s=2), *times_s, learner=learner, edges=edges(backhaul=WIRE), count=1)
+    history, *_ = serve(Deadline(deadline_s=2), *times_s, learner=learner, edges=edges(backhaul=WIRE), count=1)
     assert rows(history.edge_participations, "edge", "uplink_bits", "staleness", "weight") == [
         (0, 1.0, 0, 1.0),
         (1, 0.0, None, 0.0),
@@ -180,7 +180,7 @@ def test_questions_and_answers_use_the_ids_of_the_edge():
     Edge server 1 asks until 7 s and then sends client 4, its number 2, until 14 s.
     """
     selectors = [AskingForTheHighest(), AskingForTheHighest()]
-    history, _, _, _ = serve(WaitForAll(), *TIMES_S, edges=edges(), selectors=selectors, count=1)
+    history, *_ = serve(WaitForAll(), *TIMES_S, edges=edges(), selectors=selectors, count=1)
     assert [view.answers.client.tolist() for view in (selectors[0].views[1], selectors[1].views[1])] == [
         [0, 1],
         [0, 1, 2],
@@ -197,7 +197,7 @@ def test_the_clouds_mean_is_a_later_version_for_clients_that_train_an_edges_newe
     Clients 1 and 3 take 5 s from 2 s on and are merged at 8 s, late, one aggregation after the model they had.
     """
     cohorts = [[np.array([0]), np.array([1]), np.array([0]), np.array([0])] for _ in range(2)]
-    history, _, _, _ = serve(
+    history, *_ = serve(
         Deadline(deadline_s=3),
         *([0.0] * 4, [2.0, 5.0, 2.0, 5.0], [0.0] * 4),
         edges=edges((0, 0, 1, 1), rounds=2),
@@ -219,7 +219,7 @@ def test_a_late_update_waits_at_its_edge_for_the_next_round_of_the_cloud():
     """
     learner = CountingLearner(np.full(3, 10))
     times_s = ([1] * 3, [1, 2, 1], [1] * 3)
-    history, _, _, _ = serve(
+    history, *_ = serve(
         Deadline(deadline_s=3), *times_s, learner=learner, edges=edges((0, 0, 1), backhaul=WIRE), late=Stale(), count=2
     )
     names = ("start_s", "client", "end_s", "outcome", "fate", "staleness")

@@ -102,9 +102,7 @@ def test_updates_beyond_the_staleness_limit_fill_no_buffer():
 def test_who_does_not_deliver_is_given_up_and_replaced():
     """Client 1 leaves 2 s after each start, which nobody sees; 4 s after its start its place is free."""
     policy = FedBuff(buffer=2, concurrency=2, give_up_s=4.0)
-    history, selector, _, _ = serve(
-        policy, *THREE, count=2, selector=FirstWanted(), leaves_s=[np.inf, 2.0, np.inf]
-    )  # fmt: skip
+    history, selector, *_ = serve(policy, *THREE, count=2, selector=FirstWanted(), leaves_s=[np.inf, 2.0, np.inf])
     assert timeline(history) == told("""
          0 round 1 begins; client 0 starts from 0; client 1 starts from 0
          2 client 1 is lost: wasted-dropped
@@ -128,7 +126,7 @@ def test_who_does_not_deliver_is_given_up_and_replaced():
 
 def test_who_is_slow_is_cut_off_when_it_is_given_up_and_a_tie_is_delivered():
     policy = FedBuff(buffer=2, concurrency=2, give_up_s=5.0)
-    history, _, _, _ = serve(policy, [1, 1, 1], [2, 3, 1], [2, 2, 1], count=1, selector=FirstWanted())
+    history, *_ = serve(policy, [1, 1, 1], [2, 3, 1], [2, 2, 1], count=1, selector=FirstWanted())
     assert timeline(history) == told("""
          0 round 1 begins; client 0 starts from 0; client 1 starts from 0
          5 client 0 arrives: used; client 1 is cut off: wasted-late; client 0 starts from 0;
@@ -142,7 +140,7 @@ def test_who_is_slow_is_cut_off_when_it_is_given_up_and_a_tie_is_delivered():
 def test_an_update_that_arrives_as_it_is_given_up_is_used_whatever_the_digits_say(phases, starts_s):
     there = available_in([(starts_s, 100)])
     policy = FedBuff(buffer=1, concurrency=1, give_up_s=0.6)
-    history, _, _, _ = serve(policy, *([phase] for phase in phases), presence=there, count=3)
+    history, *_ = serve(policy, *([phase] for phase in phases), presence=there, count=3)
     assert list(history.column("participations", "fate")) == ["used"] * 3
 
 
@@ -206,7 +204,7 @@ def test_instants_are_numbered_in_their_order_and_near_ones_are_one():
 def test_concurrency_is_filled_up_as_soon_as_somebody_comes():
     """Client 0 is there from 0 s, client 1 from 2 s and client 2 from 2.5 s; three shall be at work."""
     there = available_in([(0, 100)], [(2, 100)], [(2.5, 100)])
-    history, _, _, _ = serve(FedBuff(buffer=3, concurrency=3), [10] * 3, [0] * 3, [0] * 3, presence=there)
+    history, *_ = serve(FedBuff(buffer=3, concurrency=3), [10] * 3, [0] * 3, [0] * 3, presence=there)
     assert timeline(history)[:6] == told("""
           0 round 1 begins; client 0 starts from 0
           2 client 1 starts from 0
@@ -218,10 +216,10 @@ def test_concurrency_is_filled_up_as_soon_as_somebody_comes():
 def test_nobody_there_takes_time_and_no_loops():
     """The only client is there from 7 to 10 s and from 40 s on, and takes 3 s."""
     there = available_in([(7, 10), (40, 100)])
-    history, selector, _, _ = serve(FedBuff(buffer=1, concurrency=4), [1], [1], [1], presence=there, count=3)
+    history, selector, *_ = serve(FedBuff(buffer=1, concurrency=4), [1], [1], [1], presence=there, count=3)
     assert ends(history) == [10, 43, 46]
     assert [view.time_s for view in selector.views] == [7, 40, 43]
-    in_mid_round, selector, _, _ = serve(FedBuff(buffer=2, concurrency=4), [1], [1], [1], presence=there)
+    in_mid_round, selector, *_ = serve(FedBuff(buffer=2, concurrency=4), [1], [1], [1], presence=there)
     assert ends(in_mid_round) == [43]
     assert [view.time_s for view in selector.views] == [7, 40]
 
@@ -231,7 +229,7 @@ def test_the_server_looks_for_clients_only_when_something_happens(comings_s, buf
     """Comings at any instants: the selector is asked once for each of them and for each arrival at most."""
     there = available_in(*([(come_s, 1000)] for come_s in comings_s))
     clients = len(comings_s)
-    history, selector, _, _ = serve(
+    history, selector, *_ = serve(
         FedBuff(buffer=buffer, concurrency=concurrency), [1.1] * clients, [0.1] * clients, [0.1] * clients,
         presence=there, count=3,
     )  # fmt: skip
@@ -252,7 +250,7 @@ def test_a_buffer_that_nobody_will_fill_is_never_merged():
 def test_a_run_goes_on_while_somebody_is_at_work_though_nobody_is_there():
     """Both come once and stay as long as their work takes; the second round begins when nobody is left."""
     there = available_in([(0, 3)], [(0, 5)])
-    history, _, _, _ = serve(FedBuff(buffer=1, concurrency=2), *[row[:2] for row in THREE], presence=there, count=2)
+    history, *_ = serve(FedBuff(buffer=1, concurrency=2), *[row[:2] for row in THREE], presence=there, count=2)
     assert ends(history) == [3, 5]
 
 
@@ -271,7 +269,7 @@ def test_a_selector_that_wants_nobody_is_refused_only_if_nobody_is_at_work():
 def test_links_that_carry_nothing_need_somebody_to_give_up():
     with pytest.raises(ScenarioError, match="would take inf s"):
         serve(FedBuff(buffer=1, concurrency=2), [1, 1], [1, 1], [1, np.inf])
-    history, _, _, _ = serve(FedBuff(buffer=2, concurrency=2, give_up_s=4.0), [1, 1], [1, 1], [1, np.inf], count=2)
+    history, *_ = serve(FedBuff(buffer=2, concurrency=2, give_up_s=4.0), [1, 1], [1, 1], [1, np.inf], count=2)
     assert [row for row in rows(history.participations, "client", "end_s", "outcome") if row[0]] == [
         (1, end_s, "late") for end_s in (4, 8, 12)
     ]
@@ -282,7 +280,7 @@ def test_empty_batteries_are_found_out_when_their_clients_are_given_up():
     """Each participation takes 3 J and 3 s; client 1 has 2 J, and gets 0.2 J a second when it is idle, from 2 s on."""
     cells = batteries([50.0, 2.0], work_w=3.0, gain_w=0.25, least=1.0)
     policy = FedBuff(buffer=2, concurrency=2, give_up_s=5.0)
-    history, selector, _, _ = serve(policy, [1, 1], [1, 1], [1, 1], batteries=cells, count=2)
+    history, selector, *_ = serve(policy, [1, 1], [1, 1], [1, 1], batteries=cells, count=2)
     client_1 = [row for row in rows(history.participations, "client", "start_s", "end_s", "outcome") if row[0] == 1]
     assert client_1[0] == (1, 0.0, 1 + 2 / 3, "dropped")
     assert client_1[1][1] == pytest.approx(1 + 2 / 3 + 4), "charged to 1 J again, which is after 5 s"
@@ -290,7 +288,7 @@ def test_empty_batteries_are_found_out_when_their_clients_are_given_up():
 
 
 def test_delivered_is_counted_when_it_is_settled():
-    history, _, _, _ = serve(FedBuff(buffer=2, concurrency=2), *THREE, count=3, selector=FirstWanted())
+    history, *_ = serve(FedBuff(buffer=2, concurrency=2), *THREE, count=3, selector=FirstWanted())
     assert history.column("rounds", "delivered").tolist() == [2, 2, 2]
     assert history.column("rounds", "selected").tolist() == [3, 2, 2]
     assert history.column("rounds", "stale_used").tolist() == [0, 1, 1]

@@ -26,7 +26,7 @@ THREE = ([1] * 3, [1, 3, 9], [1] * 3)
 
 
 def ends(policy, **options):
-    history, _, _, _ = serve(policy, *THREE, **options)
+    history, *_ = serve(policy, *THREE, **options)
     columns = [history.column("rounds", name).tolist() for name in ("end_s", "delivered", "ended_by")]
     return list(zip(*columns, strict=True))
 
@@ -82,7 +82,7 @@ def test_what_the_policy_saw_is_recorded_as_the_end_of_a_round(policy, expected)
 
 def test_a_round_is_enough_though_its_limit_comes_a_rounding_error_before_the_last_delivery():
     """0.1 + 0.2 + 0.3 is one unit in the last place above 0.6."""
-    history, _, _, _ = serve(Deadline(deadline_s=0.6), [0.1], [0.2], [0.3])
+    history, *_ = serve(Deadline(deadline_s=0.6), [0.1], [0.2], [0.3])
     assert history.column("rounds", "ended_by").tolist() == ["enough"]
 
 

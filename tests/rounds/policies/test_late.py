@@ -21,7 +21,7 @@ THREE = ([1, 1, 2], [1, 2, 5], [1, 2, 5])
 
 
 def test_cancelled_clients_are_candidates_of_the_next_round():
-    history, _, _, _ = serve(Deadline(deadline_s=4), *THREE, late=Cancel(), count=2)
+    history, *_ = serve(Deadline(deadline_s=4), *THREE, late=Cancel(), count=2)
     assert timeline(history)[4:12] == told("""
         3 client 0 arrives: used
         4 client 1 is cut off: wasted-late; client 2 is cut off: wasted-late; round 1 ends with model 1;
@@ -160,15 +160,13 @@ def test_updates_that_are_too_stale_are_thrown_away_and_count_for_nothing():
     history, _, learner, _ = serve(Deadline(deadline_s=4), *THREE, late=Stale(max_staleness=2), count=4)
     assert learner.aggregated[3][0] == [1, 0]
     assert ("wasted-late", 2, None) in rows(history.participations, "fate", "client", "staleness")
-    few, _, _, _ = serve(
-        Deadline(deadline_s=4), *THREE, late=Stale(max_staleness=0), count=4, minimum_updates=2
-    )  # fmt: skip
+    few, *_ = serve(Deadline(deadline_s=4), *THREE, late=Stale(max_staleness=0), count=4, minimum_updates=2)
     assert few.column("rounds", "model_version").tolist() == [0, 1, 1, 2]
 
 
 def test_minimum_updates_counts_stale_ones_but_not_dropped_ones():
     """Round 1 gets one of the two that are needed. From then on client 1's version is as old as the model."""
-    stale, _, _, _ = serve(Deadline(deadline_s=4), *THREE, late=Stale(), count=2, minimum_updates=2)
+    stale, *_ = serve(Deadline(deadline_s=4), *THREE, late=Stale(), count=2, minimum_updates=2)
     assert stale.column("rounds", "model_version").tolist() == [0, 1]
     assert rows(stale.participations, "client", "fate", "staleness")[1:] == [
         (1, "stale-used", 0),
@@ -201,7 +199,7 @@ def test_a_round_waits_for_somebody_to_be_free():
 def test_a_round_waits_for_somebody_to_come_who_is_free():
     """Client 0 is late and at work until 30 s; client 1 comes at 5 s."""
     there = available_in([(0, 100)], [(5, 100)])
-    history, selector, _, _ = serve(
+    history, selector, *_ = serve(
         Deadline(deadline_s=2), [10, 0], [10, 1], [10, 0], late=Drop(), presence=there, count=2
     )  # fmt: skip
     assert ends(history) == [2, 6]
@@ -220,9 +218,7 @@ def test_a_run_that_would_wait_for_dead_links_for_ever_is_refused(late, edge):
 
 def test_who_is_lost_after_the_end_of_its_round_is_free_again():
     """Client 1 is late at 4 s and leaves at 4.5 s."""
-    history, selector, _, _ = serve(
-        Deadline(deadline_s=4), *THREE, late=Stale(), count=3, leaves_s=[np.inf, 4.5, np.inf]
-    )
+    history, selector, *_ = serve(Deadline(deadline_s=4), *THREE, late=Stale(), count=3, leaves_s=[np.inf, 4.5, np.inf])
     assert timeline(history)[5:14] == told("""
           4 round 1 ends with model 1; round 2 begins; client 0 starts from 1
         4.5 client 1 is lost: wasted-dropped
@@ -241,7 +237,7 @@ def test_late_clients_that_finish_hog_the_uplink():
     for late in (Cancel(), Drop(), Stale()):
         links = Pipe([0] * 3, [0] * 3, up=EqualSharing)
         selector = Sequence([np.array([0, 1]), np.array([2])])
-        history, _, _, _ = serve(Deadline(deadline_s=2.5), *times, links=links, selector=selector, late=late, count=2)
+        history, *_ = serve(Deadline(deadline_s=2.5), *times, links=links, selector=selector, late=late, count=2)
         after[type(late).__name__] = rows(history.participations, "client", "end_s")
     assert after["Cancel"] == [(0, 2.5), (1, 2.5), (2, 3.75)]
     assert after["Drop"] == after["Stale"] == [(0, 3.125), (1, 3.125), (2, 4.0)]
@@ -279,13 +275,9 @@ def test_partial_work_fits_what_is_left_and_arrives_in_time():
 
 def test_partial_work_is_done_in_whole_steps():
     """9 s of work in four steps: 5 s leave time for two of 2.25 s."""
-    history, _, _, _ = serve(
-        Deadline(deadline_s=8), [1], [9], [2], late=Partial(), learner=Stepping(np.array([10]))
-    )  # fmt: skip
+    history, *_ = serve(Deadline(deadline_s=8), [1], [9], [2], late=Partial(), learner=Stepping(np.array([10])))
     assert rows(history.participations, "work", "compute_s", "end_s", "fate") == [(0.5, 4.5, 7.5, "used")]
-    none_fits, _, _, _ = serve(
-        Deadline(deadline_s=4), [1], [9], [2], late=Partial(), learner=Stepping(np.array([10]))
-    )  # fmt: skip
+    none_fits, *_ = serve(Deadline(deadline_s=4), [1], [9], [2], late=Partial(), learner=Stepping(np.array([10])))
     assert rows(none_fits.participations, "work", "compute_s", "end_s", "fate") == [(0.25, 2.25, 4.0, "wasted-late")]
 
 
@@ -295,7 +287,7 @@ def test_partial_work_of_prescribed_work():
     plain, stepping = CountingLearner(np.full(3, 10)), Stepping(np.full(3, 10))
     for learner, expected in ((plain, [0.1, 0.4, 0.5]), (stepping, [0.25, 0.5, 0.5])):
         selector = Sequence([Cohort(np.arange(3), work=shares)])
-        history, _, _, _ = serve(
+        history, *_ = serve(
             Deadline(deadline_s=8), [1] * 3, [10] * 3, [2] * 3, late=Partial(), selector=selector, learner=learner
         )
         assert history.column("participations", "work").tolist() == expected
@@ -307,23 +299,21 @@ def test_more_work_than_usual_takes_longer_and_is_shortened():
     selector = [Cohort(np.arange(2), work=np.array([2.0, 1.5]))]
     history, *_ = serve(Deadline(deadline_s=99), [1] * 2, [10] * 2, [2] * 2, selector=Sequence(selector))
     assert rows(history.participations, "work", "compute_s", "end_s") == [(2.0, 20.0, 23.0), (1.5, 15.0, 18.0)]
-    history, _, _, _ = serve(
-        Deadline(deadline_s=8), [1] * 2, [10] * 2, [2] * 2, late=Partial(), selector=Sequence(selector)
-    )
+    history, *_ = serve(Deadline(deadline_s=8), [1] * 2, [10] * 2, [2] * 2, late=Partial(), selector=Sequence(selector))
     assert history.column("participations", "work").tolist() == [0.5, 0.5]
 
 
 def test_least_work_is_a_share_of_what_was_prescribed():
     """Nothing is left for 10 s of work, of which half is prescribed, and of that half at least."""
     selector = Sequence([Cohort(np.arange(1), work=np.array([0.5]))])
-    history, _, _, _ = serve(Deadline(deadline_s=3), [1], [10], [2], late=Partial(least_work=0.5), selector=selector)
+    history, *_ = serve(Deadline(deadline_s=3), [1], [10], [2], late=Partial(least_work=0.5), selector=selector)
     assert rows(history.participations, "work", "end_s", "fate") == [(0.25, 3.0, "wasted-late")]
 
 
 def test_partial_work_after_a_shared_downlink():
     """Two downlinks share the pipe for 2 s. Then 4 s are left for 10 s of work, and client 1 has enough with 3 s."""
     links = Pipe([0] * 2, [2, 2], down=EqualSharing)
-    history, _, _, _ = serve(Deadline(deadline_s=8), [0] * 2, [10, 3], [2] * 2, late=Partial(), links=links)
+    history, *_ = serve(Deadline(deadline_s=8), [0] * 2, [10, 3], [2] * 2, late=Partial(), links=links)
     assert rows(history.participations, "work", "compute_s", "end_s", "fate") == [
         (0.4, 4.0, 8.0, "used"),
         (1.0, 3.0, 7.0, "used"),
@@ -333,7 +323,7 @@ def test_partial_work_after_a_shared_downlink():
 def test_partial_work_knows_the_mean_of_its_upload_and_not_its_length():
     """Both believe in 2 s; behind client 0, client 1 waits for the pipe and is late."""
     links = Pipe([1, 1], [2, 2], up=FirstCome)
-    history, _, _, _ = serve(Deadline(deadline_s=8), [1] * 2, [10] * 2, [2] * 2, late=Partial(), links=links)
+    history, *_ = serve(Deadline(deadline_s=8), [1] * 2, [10] * 2, [2] * 2, late=Partial(), links=links)
     assert rows(history.participations, "work", "end_s", "fate") == [(0.5, 7.0, "used"), (0.5, 8.0, "used")]
 
     class Optimistic(FixedLinks):
@@ -341,27 +331,25 @@ def test_partial_work_knows_the_mean_of_its_upload_and_not_its_length():
             return np.array([2.0])
 
     slow = Optimistic([1], [3])
-    history, _, _, _ = serve(Deadline(deadline_s=8), [0], [10], [0], late=Partial(), links=slow)
+    history, *_ = serve(Deadline(deadline_s=8), [0], [10], [0], late=Partial(), links=slow)
     assert rows(history.participations, "work", "end_s", "fate") == [(0.5, 8.0, "wasted-late")]
 
 
 def test_work_of_less_than_a_second_is_shortened_too():
     """Of 1.25 s the upload takes 1 s, which leaves half of the work of 0.5 s."""
-    history, _, _, _ = serve(Deadline(deadline_s=1.25), [0], [0.5], [1], late=Partial())
+    history, *_ = serve(Deadline(deadline_s=1.25), [0], [0.5], [1], late=Partial())
     assert rows(history.participations, "work", "compute_s", "end_s") == [(0.5, 0.25, 1.25)]
 
 
 def test_partial_work_costs_partial_energy():
     """1 J for each second of work."""
-    history, _, _, _ = serve(
-        Deadline(deadline_s=8), [1], [10], [2], late=Partial(), batteries=batteries([50.0], work_w=1.0)
-    )  # fmt: skip
+    history, *_ = serve(Deadline(deadline_s=8), [1], [10], [2], late=Partial(), batteries=batteries([50.0], work_w=1.0))
     assert rows(history.participations, "compute_s", "energy_j") == [(5.0, 5.0)]
 
 
 @pytest.mark.parametrize("deadline_s", [2.0, 3.0, 4.0])
 def test_who_has_nothing_to_do_has_nothing_to_shorten(deadline_s):
-    history, _, _, _ = serve(Deadline(deadline_s=deadline_s), [2], [0], [1], late=Partial())
+    history, *_ = serve(Deadline(deadline_s=deadline_s), [2], [0], [1], late=Partial())
     assert rows(history.participations, "work", "compute_s") == [(1.0, 0.0)]
 
 
@@ -373,13 +361,13 @@ def test_partial_work_without_a_limit_in_sight_is_all_of_it():
         def enough(self, round_):
             return round_.everyone | round_.limit(self.deadline_s)
 
-    history, _, _, _ = serve(Endless(deadline_s=8), [1], [10], [2], late=Partial())
+    history, *_ = serve(Endless(deadline_s=8), [1], [10], [2], late=Partial())
     assert rows(history.participations, "work", "fate") == [(1.0, "wasted-late")]
 
 
 def test_what_a_stale_update_says_is_remembered_and_not_reported():
     """Client 1's update of round 1 arrives in round 2, is measured there, and stands in round 3's view."""
-    _, selector, _, _ = serve(Deadline(deadline_s=4), *THREE, late=Stale(), count=3, selector=Curious())
+    _, selector, *_ = serve(Deadline(deadline_s=4), *THREE, late=Stale(), count=3, selector=Curious())
     np.testing.assert_array_equal(selector.reports[0].loss, [0.0, np.nan, np.nan])
     assert selector.reports[1].client.tolist() == [0]
     assert selector.views[2].last_loss.tolist() == [0.0, 1.0]

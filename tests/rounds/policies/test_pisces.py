@@ -44,7 +44,7 @@ def test_clients_that_did_not_deliver_have_no_part_in_the_interval():
 def test_staleness_stays_near_the_bound(bound):
     """Twenty clients of 1 to 4 s, a dozen in flight: an update misses about as many models as the bound."""
     seconds = np.linspace(0.5, 2.0, 20)
-    history, _, _, _ = serve(
+    history, *_ = serve(
         Pisces(concurrency=12, bound=bound), list(seconds), [0.0] * 20, list(seconds), count=40, selector=FirstWanted()
     )
     rows = [row for row in history.participations.to_pylist() if row["fate"] in ("used", "stale-used")]

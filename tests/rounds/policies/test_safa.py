@@ -49,7 +49,7 @@ class Halving(CountingLearner):
 
 def run(policy, times=THREE, samples=None, **options):
     learner = Halving(np.full(len(times[0]), 10) if samples is None else np.array(samples))
-    history, selector, _, _ = serve(policy, *times, learner=learner, **options)
+    history, selector, *_ = serve(policy, *times, learner=learner, **options)
     return history, selector, learner
 
 
@@ -269,7 +269,7 @@ def test_the_reduced_form_of_refls_code_is_a_quorum_with_stale_updates(most, fat
 
     Client 1 is one model behind then, client 2 two, and who has come is sent again in the round after.
     """
-    history, _, _, _ = serve(
+    history, *_ = serve(
         Quorum(share=0.1, max_wait_s=100.0),
         *THREE,
         late=Stale(weight=Constant(), max_staleness=most),

@@ -50,7 +50,7 @@ def test_deadline():
 
 def test_k_fastest_of_an_over_selected_cohort():
     """2 times 1.3 is 2.6, so 3 are asked for; the round ends with the second."""
-    history, selector, _, _ = serve(KFastest(k=2), *FOUR, selector=FirstWanted())
+    history, selector, *_ = serve(KFastest(k=2), *FOUR, selector=FirstWanted())
     assert selector.views[0].wanted == 3
     assert timeline(history) == told("""
         0 round 1 begins; client 0 starts from 0; client 1 starts from 0; client 2 starts from 0
@@ -60,19 +60,19 @@ def test_k_fastest_of_an_over_selected_cohort():
 
 
 def test_k_fastest_keeps_what_a_selector_gives_beyond_the_wish_out_by_lot():
-    history, _, _, _ = serve(KFastest(k=1, over_selection=2.0), *FOUR, count=40)
+    history, *_ = serve(KFastest(k=1, over_selection=2.0), *FOUR, count=40)
     assert np.all(history.column("rounds", "selected") == 2)
     assert len(set(history.column("participations", "client"))) == 4
 
 
 def test_k_fastest_of_fewer_than_k_waits_for_all_of_them():
-    history, _, _, _ = serve(KFastest(k=3), *FOUR, selector=Sequence([np.array([0, 2])]))
+    history, *_ = serve(KFastest(k=3), *FOUR, selector=Sequence([np.array([0, 2])]))
     assert ends(history) == [8]
     assert used(history) == [[0, 2]]
 
 
 def test_k_fastest_waits_no_longer_than_its_longest_wait():
-    history, _, _, _ = serve(KFastest(k=3, max_wait_s=5.0), *FOUR, count=2)
+    history, *_ = serve(KFastest(k=3, max_wait_s=5.0), *FOUR, count=2)
     assert ends(history) == [5, 10]
     assert used(history) == [[0, 1], [0, 1]]
 
@@ -98,7 +98,7 @@ def test_whoever_arrives_at_the_instant_that_ends_a_round_counts(policy, order):
     """0.6 s in two ways that differ in the last digit; client 2 takes 0.7 s."""
     columns = [0.1, 0.3, 0.5], [0.2, 0.2, 0.1], [0.3, 0.1, 0.1]
     assert 0.1 + 0.2 + 0.3 > 0.3 + 0.2 + 0.1
-    history, _, _, _ = serve(policy, *columns, selector=Sequence([np.array(order)]))
+    history, *_ = serve(policy, *columns, selector=Sequence([np.array(order)]))
     assert sorted(used(history)[0]) == [0, 1]
     assert ends(history) == [pytest.approx(0.6)]
 
@@ -106,17 +106,17 @@ def test_whoever_arrives_at_the_instant_that_ends_a_round_counts(policy, order):
 def test_quorum_waits_at_least_and_at_most():
     """Half of four have delivered after 5 s."""
     assert ends(serve(Quorum(share=0.5, max_wait_s=9.0), *FOUR)[0]) == [5]
-    least, _, _, _ = serve(Quorum(share=0.5, min_wait_s=8.0, max_wait_s=9.0), *FOUR)
+    least, *_ = serve(Quorum(share=0.5, min_wait_s=8.0, max_wait_s=9.0), *FOUR)
     assert timeline(least)[5:] == told("""
         3 client 0 arrives: used
         5 client 1 arrives: used
         8 client 2 arrives: used; client 3 is cut off: wasted-late; round 1 ends with model 1
     """)
-    most, _, _, _ = serve(Quorum(share=0.9, min_wait_s=2.0, max_wait_s=9.0), *FOUR)
+    most, *_ = serve(Quorum(share=0.9, min_wait_s=2.0, max_wait_s=9.0), *FOUR)
     assert (ends(most), used(most)) == ([9], [[0, 1, 2]])
-    alone, _, _, _ = serve(Quorum(share=0.5, min_wait_s=8.0, max_wait_s=9.0), [1], [1], [1])
+    alone, *_ = serve(Quorum(share=0.5, min_wait_s=8.0, max_wait_s=9.0), [1], [1], [1])
     assert ends(alone) == [3], "the least wait is over when everybody has delivered"
-    tied, _, _, _ = serve(Quorum(share=0.5, min_wait_s=9.0, max_wait_s=9.0), *FOUR)
+    tied, *_ = serve(Quorum(share=0.5, min_wait_s=9.0, max_wait_s=9.0), *FOUR)
     assert ends(tied) == [9]
 
 
@@ -124,17 +124,17 @@ def test_quantile_deadline_grows_until_it_knows_the_quantile():
     """The half of the durations seen: beyond 4 s, so 6 s; of eight the fourth is beyond 6 s, so 9 s; of twelve the
     sixth, and then of sixteen the eighth, is 8 s.
     """
-    history, _, _, _ = serve(QuantileDeadline(quantile=0.5, initial_s=4.0), *FOUR, count=5)
+    history, *_ = serve(QuantileDeadline(quantile=0.5, initial_s=4.0), *FOUR, count=5)
     assert np.diff(ends(history), prepend=0).tolist() == [4, 6, 9, 8, 8]
     assert used(history) == [[0], [0, 1], [0, 1, 2], [0, 1, 2], [0, 1, 2]]
 
 
 def test_quantile_deadline_looks_at_its_window_and_keeps_its_bounds():
-    last, _, _, _ = serve(QuantileDeadline(quantile=0.25, window=1, initial_s=9.0, margin=1.5), *FOUR, count=3)
+    last, *_ = serve(QuantileDeadline(quantile=0.25, window=1, initial_s=9.0, margin=1.5), *FOUR, count=3)
     assert np.diff(ends(last), prepend=0).tolist() == [9, 4.5, 4.5], "the fastest of four takes 3 s"
-    least, _, _, _ = serve(QuantileDeadline(quantile=0.25, initial_s=9.0, shortest_s=6.0), *FOUR, count=3)
+    least, *_ = serve(QuantileDeadline(quantile=0.25, initial_s=9.0, shortest_s=6.0), *FOUR, count=3)
     assert np.diff(ends(least), prepend=0).tolist() == [9, 6, 6]
-    most, _, _, _ = serve(QuantileDeadline(quantile=1.0, initial_s=4.0, longest_s=7.0), *FOUR, count=4)
+    most, *_ = serve(QuantileDeadline(quantile=1.0, initial_s=4.0, longest_s=7.0), *FOUR, count=4)
     assert np.diff(ends(most), prepend=0).tolist() == [4, 6, 7, 7]
 
 
@@ -176,7 +176,7 @@ def test_the_quantile_looks_back_as_far_as_its_window():
 
 def test_moving_average_follows_the_rounds():
     """Everybody is done after 12 s: mu = 20, 3/4 of 12 + 1/4 of 20 = 14, 3/4 of 12 + 1/4 of 14 = 12.5."""
-    history, _, _, _ = serve(MovingAverage(initial_s=20.0), *FOUR, count=3)
+    history, *_ = serve(MovingAverage(initial_s=20.0), *FOUR, count=3)
     assert ends(history) == [12, 24, 36]
     policy = MovingAverage(initial_s=20.0)
     memory = PastRounds()
@@ -196,22 +196,22 @@ def test_a_moving_average_grows_only_where_too_few_delivered():
 
 
 def test_moving_average_with_a_target_share():
-    history, _, _, _ = serve(MovingAverage(initial_s=20.0, target_share=0.75), *FOUR, count=2)
+    history, *_ = serve(MovingAverage(initial_s=20.0, target_share=0.75), *FOUR, count=2)
     assert (ends(history), used(history)) == ([8, 16], [[0, 1, 2], [0, 1, 2]])
 
 
 def test_moving_average_shrinks_to_its_own_deadline_and_grows_if_told_to():
     """Client 3 misses mu = 10 s, which stays (the paper) or becomes 15 s, in which everybody is done after 12 s."""
-    stays, _, _, _ = serve(MovingAverage(initial_s=10.0), *FOUR, count=3)
+    stays, *_ = serve(MovingAverage(initial_s=10.0), *FOUR, count=3)
     assert ends(stays) == [10, 20, 30]
-    grows, _, _, _ = serve(MovingAverage(initial_s=10.0, growth=1.5), *FOUR, count=3)
+    grows, *_ = serve(MovingAverage(initial_s=10.0, growth=1.5), *FOUR, count=3)
     assert ends(grows) == [10, 22, 34]
     assert used(grows) == [[0, 1, 2], [0, 1, 2, 3], [0, 1, 2, 3]]
 
 
 def test_growth_does_not_depend_on_the_rounding_of_the_clock():
     """A round of 0.1 s from an instant that is not a binary fraction lasts a little less by subtraction."""
-    history, _, _, _ = serve(MovingAverage(initial_s=0.1, growth=2.0), [0.3, 9.0], [0, 0], [0, 0], count=3)
+    history, *_ = serve(MovingAverage(initial_s=0.1, growth=2.0), [0.3, 9.0], [0, 0], [0, 0], count=3)
     np.testing.assert_allclose(np.diff(ends(history), prepend=0), [0.1, 0.2, 0.4], rtol=1e-12)
 
 
@@ -223,7 +223,7 @@ def test_asking_clients_first_is_not_part_of_the_wait():
             return Probe(client=view.client, asks="resources", up_bits=1.0)
 
     selector = Asks([np.array([0]), np.array([1])])
-    history, _, _, _ = serve(MovingAverage(initial_s=4.0), [1, 1], [1, 2], [1, 1], selector=selector, count=2)
+    history, *_ = serve(MovingAverage(initial_s=4.0), [1, 1], [1, 2], [1, 1], selector=selector, count=2)
     assert ends(history) == [5, 10.25]
     assert used(history) == [[0], []]
 
@@ -260,7 +260,7 @@ def test_too_few_updates_are_thrown_away():
     assert learner.asked == [], "nobody trains for nothing"
     assert selector.reports[0].delivered.tolist() == [True, True, False, False], "the server has seen them arrive"
     assert selector.views[1].last_duration_s.tolist()[:2] == [3, 5]
-    enough, _, _, _ = serve(Deadline(deadline_s=5), *FOUR, minimum_updates=2)
+    enough, *_ = serve(Deadline(deadline_s=5), *FOUR, minimum_updates=2)
     assert used(enough) == [[0, 1]]
 
 

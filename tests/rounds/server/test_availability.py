@@ -12,7 +12,7 @@ from tests.support.worlds import Everybody, Sequence, available_in, serve
 
 def test_only_clients_that_are_there_are_candidates():
     there = available_in([(0, 100)], [(50, 100)], [(0, 6), (9, 100)])
-    history, selector, _, _ = serve(Deadline(deadline_s=10), [1] * 3, [1] * 3, [1] * 3, presence=there, count=3)
+    history, selector, *_ = serve(Deadline(deadline_s=10), [1] * 3, [1] * 3, [1] * 3, presence=there, count=3)
     assert [view.client.tolist() for view in selector.views] == [[0, 2], [0, 2], [0]]
     assert history.column("rounds", "candidates").tolist() == [2, 2, 1]
     assert selector.views[0].clients == 3
@@ -40,14 +40,14 @@ def test_every_column_is_cut_alike():
 def test_the_server_waits_until_somebody_is_there():
     """The first client comes at 7; it leaves when its round is done; the next comes at 40.5."""
     there = available_in([(7, 10)], [(40.5, 60)])
-    history, selector, _, _ = serve(WaitForAll(), [1, 1], [1, 1], [1, 1], presence=there, count=3)
+    history, selector, *_ = serve(WaitForAll(), [1, 1], [1, 1], [1, 1], presence=there, count=3)
     assert history.column("rounds", "start_s").tolist() == [7, 40.5, 43.5]
     assert [view.client.tolist() for view in selector.views] == [[0], [1], [1]]
 
 
 def test_the_earlier_of_dropout_and_leaving_counts_and_a_tie_is_delivered():
     there = available_in([(0, 4)], [(0, 4)], [(0, 6)])
-    history, _, _, _ = serve(
+    history, *_ = serve(
         Deadline(deadline_s=10), [1] * 3, [2] * 3, [3] * 3, presence=there, leaves_s=[2.5, np.inf, np.inf]
     )
     rows = history.participations.to_pylist()
@@ -56,7 +56,7 @@ def test_the_earlier_of_dropout_and_leaving_counts_and_a_tie_is_delivered():
 
 def test_a_run_ends_when_nobody_comes_before_its_end():
     there = available_in([(0, 6)])
-    history, _, _, _ = serve(WaitForAll(), [1], [1], [1], presence=there, count=9, until_s=500.0, evaluate_every=5)
+    history, *_ = serve(WaitForAll(), [1], [1], [1], presence=there, count=9, until_s=500.0, evaluate_every=5)
     assert history.column("rounds", "start_s").tolist() == [0, 3]
     assert history.column("evaluations", "round").tolist() == [2], "the last round is evaluated"
     with pytest.raises(ScenarioError, match="no round can start"):

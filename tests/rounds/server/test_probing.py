@@ -44,7 +44,7 @@ def ids(*client):
 def test_a_question_takes_down_work_and_up_before_the_cohort_is_sent():
     """Client 1 answers at 1 + 2 + 4 = 7 s; then client 0 and 1 take part, the slower for 7 s again."""
     selector = Answering(client=ids(0, 1))
-    history, selector, _, _ = serve(
+    history, selector, *_ = serve(
         WaitForAll(), [1, 1, 1], [2, 2, 2], [0.5, 4, 9], selector=selector, learner=CountingLearner(np.full(3, 10))
     )
     assert history.probes is not None
@@ -63,7 +63,7 @@ def test_a_question_takes_down_work_and_up_before_the_cohort_is_sent():
 
 def test_whoever_has_not_answered_in_time_is_cut_off_and_an_answer_at_that_instant_counts():
     selector = Answering(client=ids(0, 1, 2), wait_s=3.5)
-    history, selector, _, _ = serve(Deadline(deadline_s=100), [1, 1, 1], [2, 2, 2], [0.5, 4, 0.5], selector=selector)
+    history, selector, *_ = serve(Deadline(deadline_s=100), [1, 1, 1], [2, 2, 2], [0.5, 4, 0.5], selector=selector)
     rows = history.probes.to_pylist()
     assert [(row["outcome"], row["end_s"], row["uplink_s"]) for row in rows] == [
         ("delivered", 3.5, 0.5),
@@ -76,7 +76,7 @@ def test_whoever_has_not_answered_in_time_is_cut_off_and_an_answer_at_that_insta
 
 def test_nobody_answers_in_time_and_the_round_goes_on_with_everybody():
     selector = Answering(client=ids(0, 1), wait_s=0.25)
-    history, selector, _, _ = serve(WaitForAll(), [1, 1], [2, 2], [1, 1], selector=selector)
+    history, selector, *_ = serve(WaitForAll(), [1, 1], [2, 2], [1, 1], selector=selector)
     assert selector.views[0].answers.client.size == 0
     assert history.column("rounds", "end_s").tolist() == [4.25]
 
@@ -92,7 +92,7 @@ def test_a_question_that_would_never_be_answered_needs_a_limit():
 
 def test_whoever_leaves_does_not_answer_and_the_server_does_not_wait_for_it():
     selector = Answering(client=ids(0, 1))
-    history, selector, _, _ = serve(
+    history, selector, *_ = serve(
         Deadline(deadline_s=50), [1, 1], [2, 2], [1, 9], selector=selector, leaves_s=[np.inf, 5]
     )
     assert selector.views[0].answers.client.tolist() == [0]
@@ -103,7 +103,7 @@ def test_whoever_leaves_does_not_answer_and_the_server_does_not_wait_for_it():
 def test_whoever_has_answered_and_gone_is_not_among_the_answers():
     """Client 0 answers at 3.5 s and is there to 5 s; the answer of client 1 is there at 7 s."""
     there = available_in([(0, 5), (90, 99)], [(0, 99)])
-    history, selector, _, _ = serve(
+    history, selector, *_ = serve(
         WaitForAll(), [1, 1], [2, 2], [0.5, 4], selector=Answering(client=ids(0, 1)), presence=there
     )
     assert history.column("probes", "outcome").tolist() == ["delivered", "delivered"]
@@ -113,7 +113,7 @@ def test_whoever_has_answered_and_gone_is_not_among_the_answers():
 
 def test_a_question_about_resources_takes_no_work_and_is_answered_with_means():
     selector = Answering(client=ids(0, 1), asks="resources", down_bits=3.0, up_bits=5.0)
-    history, selector, _, _ = serve(WaitForAll(), [1, 2], [4, 8], [0.5, 0.25], selector=selector)
+    history, selector, *_ = serve(WaitForAll(), [1, 2], [4, 8], [0.5, 0.25], selector=selector)
     answers = selector.views[0].answers
     assert (answers.compute_s.tolist(), answers.uplink_s.tolist()) == ([4.0, 8.0], [0.5, 0.25])
     assert np.isnan(answers.loss).all()
@@ -161,7 +161,7 @@ def test_whoever_is_asked_again_as_soon_as_it_has_come_back_late_pays_for_all_in
 
     3 J down, 2 s of work at 1 W, and 4 J up for an update, none for an answer of no bits.
     """
-    history, _, _, _ = serve(
+    history, *_ = serve(
         Deadline(deadline_s=1.75),
         *([1], [2], [1]),
         selector=Answering(client=ids(0)),

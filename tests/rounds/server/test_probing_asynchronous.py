@@ -37,7 +37,7 @@ def took_part(history):
 
 def test_updates_are_merged_while_a_question_is_in_the_air():
     """Client 1 comes at 5 s, as clients 0 and 2 are being asked: one place is filled at 5.5 s, the other at 6.5 s."""
-    history, selector, _, _ = serve(FedAsync(concurrency=2), *TIMES_S, selector=AskingAll(), count=3)
+    history, selector, *_ = serve(FedAsync(concurrency=2), *TIMES_S, selector=AskingAll(), count=3)
     assert asked(history) == [
         *((1, client, 0.0, 1.0, "delivered") for client in (0, 1, 2)),
         *((2, client, 4.5, 5.5, "delivered") for client in (0, 2)),
@@ -56,14 +56,14 @@ def test_updates_are_merged_while_a_question_is_in_the_air():
 
 
 def test_a_question_that_is_in_the_air_when_the_run_ends_is_cut_off():
-    history, _, _, _ = serve(FedAsync(concurrency=2), *TIMES_S, selector=AskingAll(), count=2)
+    history, *_ = serve(FedAsync(concurrency=2), *TIMES_S, selector=AskingAll(), count=2)
     assert asked(history)[3:] == [(2, 0, 4.5, 5.0, "late"), (2, 2, 4.5, 5.0, "late")]
     assert history.column("probes", "uplink_bits")[3:].tolist() == [0.0, 0.0], "at 5 s they begin to answer"
 
 
 def test_a_restart_breaks_a_question_off_and_the_next_is_put_afterwards():
     """The server crashes at 4.75 s, for 1 s; client 1 is at work then and lost."""
-    history, _, _, _ = serve(
+    history, *_ = serve(
         FedAsync(concurrency=2),
         *TIMES_S,
         selector=AskingAll(),
@@ -80,7 +80,7 @@ def test_a_restart_breaks_a_question_off_and_the_next_is_put_afterwards():
 def test_where_nobody_is_free_nobody_is_asked_until_somebody_is():
     """Client 0 is at work to 4.5 s, and client 1 is there from 20 s on."""
     there = available_in([(0, 8)], [(20, 99)])
-    history, _, _, _ = serve(
+    history, *_ = serve(
         FedBuff(concurrency=2, buffer=1, give_up_s=50.0),
         *(times_s[:2] for times_s in TIMES_S),
         selector=AskingAll(),
@@ -93,7 +93,7 @@ def test_where_nobody_is_free_nobody_is_asked_until_somebody_is():
 
 def test_at_edges_each_asks_its_own():
     edges = Edges(grouping={"kind": "given", "edge": (0, 0, 1)}, backhaul="none")
-    history, _, _, _ = serve(
+    history, *_ = serve(
         FedAsync(concurrency=1), *TIMES_S, edges=edges, selectors=[AskingAll(), AskingAll()], count=1, audit=True
     )
     assert [(row["edge"], row["client"]) for row in history.probes.to_pylist()] == [(0, 0), (0, 1), (1, 2)]
@@ -132,7 +132,7 @@ def test_the_critical_path_knows_each_clients_own_question():
     Client 0 comes at 5.25 s, client 1 at 5.75 s, and client 0, asked for 1 s in the round before, at 8.75 s.
     """
     times_s = ([0.5, 2.25, 0.5], [1.5, 0.25, 1.5], [0.5] * 3)
-    history, _, _, _ = serve(FedAsync(concurrency=2), *times_s, selector=AskingAll(), count=3)
+    history, *_ = serve(FedAsync(concurrency=2), *times_s, selector=AskingAll(), count=3)
     names = ("round", "duration_s", "cause", "client", "phase", "phase_s")
     assert [tuple(row[name] for name in names) for row in history.critical_path().to_pylist()] == [
         (1, 5.25, "client", 0, "probe", 2.75),

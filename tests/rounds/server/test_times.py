@@ -28,7 +28,7 @@ def participations(history):
 
 
 def test_wait_for_all_ends_with_the_slowest_client():
-    history, selector, _, _ = serve(WaitForAll(), [1, 2], [3, 1], [0.5, 4], count=2)
+    history, selector, *_ = serve(WaitForAll(), [1, 2], [3, 1], [0.5, 4], count=2)
     assert history.column("rounds", "start_s").tolist() == [0, 7]
     assert history.column("rounds", "end_s").tolist() == [7, 14]
     first = participations(history)[0]
@@ -80,7 +80,7 @@ def test_deadline_cuts_each_client_in_the_phase_it_is_in():
 
 
 def test_round_ends_early_when_all_have_delivered():
-    history, _, _, _ = serve(Deadline(deadline_s=100), [1, 1], [1, 1], [1, 2])
+    history, *_ = serve(Deadline(deadline_s=100), [1, 1], [1, 1], [1, 2])
     assert history.column("rounds", "duration_s").tolist() == [4]
 
 
@@ -90,14 +90,14 @@ def test_upload_that_ends_exactly_at_the_deadline_is_delivered(order, phases):
     """Whatever order the events were created in: the tied client comes first or last in the cohort."""
     slow = (6.0, 6.0, 6.0)
     columns = [[phases[p] if client == 0 else slow[p] for client in range(2)] for p in range(3)]
-    history, _, _, _ = serve(Deadline(deadline_s=6.0), *columns, selector=Sequence([np.array(order)]))
+    history, *_ = serve(Deadline(deadline_s=6.0), *columns, selector=Sequence([np.array(order)]))
     outcomes = {row["client"]: row["outcome"] for row in participations(history)}
     assert outcomes == {0: "delivered", 1: "late"}
 
 
 def test_a_deadline_created_before_the_upload_still_comes_after_it():
     """Two rounds: the second starts at an instant that is not a binary fraction."""
-    history, _, _, _ = serve(Deadline(deadline_s=0.3), [0.1, 1.0], [0.1, 1.0], [0.1, 1.0], count=3)
+    history, *_ = serve(Deadline(deadline_s=0.3), [0.1, 1.0], [0.1, 1.0], [0.1, 1.0], count=3)
     assert [row["outcome"] for row in participations(history)] == ["delivered", "late"] * 3
 
 
@@ -106,7 +106,7 @@ def test_tie_holds_for_decimal_times(milliseconds, rounds_before):
     """Times in whole milliseconds: their sum in decimal is the deadline, whatever binary makes of it."""
     down, work, up = (value / 1000 for value in milliseconds)
     cohorts = [np.array([1])] * rounds_before + [np.array([0, 1])]
-    history, _, _, _ = serve(
+    history, *_ = serve(
         Deadline(deadline_s=sum(milliseconds) / 1000),
         [down, 1e9],
         [work, 1e9],
@@ -118,7 +118,7 @@ def test_tie_holds_for_decimal_times(milliseconds, rounds_before):
 
 
 def test_one_unit_later_than_a_tie_is_late():
-    history, _, _, _ = serve(Deadline(deadline_s=6.0), [1], [2], [3 + 1e-9])
+    history, *_ = serve(Deadline(deadline_s=6.0), [1], [2], [3 + 1e-9])
     assert participations(history)[0]["outcome"] == "late"
 
 
@@ -174,20 +174,20 @@ def test_prescribed_weights_draws_and_work_are_honoured():
     assert [work for _, _, _, work in learner.asked] == [1, 1, 1, 0.25, 1, 1, 1]
 
 
-def test_those_that_delivered_carry_the_whole_prescribed_weight():
+@pytest.mark.parametrize(
+    ("prescribed", "last_s", "used"),
+    [
+        ([0.2, 0.3, 0.5], 9, [0.4, 0.6]),
+        # As those of importance sampling, which are unbiased as they are.
+        ([0.2, 0.5, 0.7], 1, [0.2, 0.5, 0.7]),
+        ([0.2, 0.5, 0.7], 9, [0.4, 1.0]),
+    ],
+)
+def test_those_that_delivered_carry_the_whole_prescribed_weight_whatever_it_is(prescribed, last_s, used):
     learner = CountingLearner(np.array([10, 10, 10]))
-    cohort = Cohort(np.array([0, 1, 2]), weights=np.array([0.2, 0.3, 0.5]))
-    serve(Deadline(deadline_s=2), [1, 1, 9], [0] * 3, [0.5] * 3, selector=Sequence([cohort]), learner=learner)
-    assert learner.aggregated == [([0, 1], pytest.approx([0.4, 0.6]))]
-
-
-@pytest.mark.parametrize(("last_s", "delivered", "weights"), [(1, [0, 1, 2], [0.2, 0.5, 0.7]), (9, [0, 1], [0.4, 1.0])])
-def test_prescribed_weights_need_not_add_up_to_one(last_s, delivered, weights):
-    """As those of importance sampling, which are unbiased as they are; those that delivered carry 1.4 in all."""
-    learner = CountingLearner(np.array([10, 10, 10]))
-    cohort = Cohort(np.array([0, 1, 2]), weights=np.array([0.2, 0.5, 0.7]))
+    cohort = Cohort(np.array([0, 1, 2]), weights=np.array(prescribed))
     serve(Deadline(deadline_s=3), [1, 1, last_s], [0] * 3, [0.5] * 3, selector=Sequence([cohort]), learner=learner)
-    assert learner.aggregated == [(delivered, pytest.approx(weights))]
+    assert learner.aggregated == [([0, 1, 2][: len(used)], pytest.approx(used))]
 
 
 def test_stale_updates_share_the_prescribed_weight_of_the_newest_cohort():
@@ -207,8 +207,8 @@ def test_stale_updates_share_the_prescribed_weight_of_the_newest_cohort():
 
 
 def test_losses_are_computed_only_for_selectors_that_ask():
-    _, plain, _, _ = serve(WaitForAll(), [1, 1], [1, 1], [1, 1], count=2)
-    _, curious, _, _ = serve(WaitForAll(), [1, 1], [1, 1], [1, 1], selector=Curious(), count=2)
+    _, plain, *_ = serve(WaitForAll(), [1, 1], [1, 1], [1, 1], count=2)
+    _, curious, *_ = serve(WaitForAll(), [1, 1], [1, 1], [1, 1], selector=Curious(), count=2)
     assert np.isnan(plain.reports[0].loss).all()
     assert curious.reports[0].loss.tolist() == [0.0, 1.0]
     assert curious.views[1].last_loss.tolist() == [0.0, 1.0]
@@ -216,10 +216,10 @@ def test_losses_are_computed_only_for_selectors_that_ask():
 
 def test_endings():
     times = ([1], [1], [1])
-    history, _, _, _ = serve(WaitForAll(), *times, count=10, until_s=6.0)
+    history, *_ = serve(WaitForAll(), *times, count=10, until_s=6.0)
     assert history.rounds.num_rows == 2, "the round that would start at 6 s does not start"
     learner = CountingLearner(np.array([1]), accuracies=[0.1, 0.9, 0.95])
-    history, _, _, _ = serve(WaitForAll(), *times, count=10, target_accuracy=0.9, learner=learner)
+    history, *_ = serve(WaitForAll(), *times, count=10, target_accuracy=0.9, learner=learner)
     assert history.rounds.num_rows == 2
     history, _, learner, _ = serve(WaitForAll(), *times, count=7, evaluate_every=3)
     assert history.column("evaluations", "round").tolist() == [3, 6, 7], "the last round is always evaluated"
@@ -230,7 +230,7 @@ def test_waiting_for_a_link_that_carries_nothing_is_refused():
         ScenarioError, match="round 1: the uplink of client 1 would take inf s; the policy waits for every client"
     ):
         serve(WaitForAll(), [1, 1], [1, 1], [1, np.inf])
-    history, _, _, _ = serve(Deadline(deadline_s=3), [1, 1], [1, 1], [1, np.inf])
+    history, *_ = serve(Deadline(deadline_s=3), [1, 1], [1, 1], [1, np.inf])
     assert [row["outcome"] for row in participations(history)] == ["delivered", "late"]
     with pytest.raises(ScenarioError, match="would take nan s"):
         serve(Deadline(deadline_s=3), [np.nan], [1], [1])

@@ -116,7 +116,7 @@ TIMES = ([1, 1, 1], [2, 2, 2], [0.5, 4, 9])
 def test_the_cohort_does_no_work_a_second_time():
     """The last answer comes at 1 + 2 + 9 = 12 s; then a message of 1 s tells two clients to send, for 0.5 and 4 s."""
     learner = CountingLearner(np.full(3, 10))
-    history, selector, _, _ = serve(WaitForAll(), *TIMES, selector=TwoOfThree(), learner=learner)
+    history, selector, *_ = serve(WaitForAll(), *TIMES, selector=TwoOfThree(), learner=learner)
     assert history.probes.column("end_s").to_pylist() == [3.5, 7.0, 12.0]
     assert history.column("participations", "start_s").tolist() == [12.0, 12.0]
     assert history.column("participations", "compute_s").tolist() == [0.0, 0.0]

@@ -170,7 +170,7 @@ def test_a_client_that_draws_nothing_sends_a_message_without_bits():
 
 def test_without_an_answer_the_round_goes_on_with_whole_models():
     selector = Known(samples=3, alpha=1.0, wait_s=0.5)
-    _, selector, _, _ = serve(WaitForAll(), [1, 1], [2, 2], [1, 1], selector=selector, audit=False)
+    _, selector, *_ = serve(WaitForAll(), [1, 1], [2, 2], [1, 1], selector=selector, audit=False)
     cohort = selector.cohorts[0][1]
     assert cohort.client.tolist() == [0, 1]
     assert cohort.sampling == Sampling(probability=1.0, divisor=3.0, bits=64.0, has_model=False)

@@ -14,7 +14,7 @@ from fedsim.arrays import BoolArray, IntArray
 from fedsim.errors import DataError
 from fedsim.inputs.lines import read_lines
 from fedsim.learning.data.datasets import Dataset
-from fedsim.learning.data.in_files import InFiles, check_parts, parted
+from fedsim.learning.data.in_files import InFiles, check_parts, first_ones, parted
 
 _WIDEST: Final = 4096
 """Most numbers of a vector."""
@@ -106,8 +106,14 @@ def lengths(tokens: IntArray) -> IntArray:
     return np.asarray(np.count_nonzero(tokens != PADDING, axis=1), dtype=np.int64)
 
 
-TRAIN_SHARE: Final = 0.8
-"""Share of the texts for training, the first ones of the file, as in FedSampling's code."""
+_TRAIN_SHARE: Final = 0.8
+
+
+def first_texts(path: Path, texts: int) -> BoolArray:
+    """Return which texts of a file are for training: the first four fifths, as in FedSampling's code."""
+    if texts < 2:
+        raise DataError(f"{path}: has {texts} texts; allowed: at least 2")
+    return first_ones(texts, _TRAIN_SHARE)
 
 
 class InWords(InFiles):

@@ -1,23 +1,17 @@
 """Amazon's product reviews: the stars that a review gives, by reviewer."""
 
-import json
 import re
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 
-from fedsim.errors import DataError
-from fedsim.inputs.files import shortened
-from fedsim.inputs.lines import read_lines
 from fedsim.learning.data.datasets import Dataset, data_folder
-from fedsim.learning.data.in_files import OR, FileName, first_ones
-from fedsim.learning.data.text.in_words import TRAIN_SHARE, InWords
+from fedsim.learning.data.in_files import OR, FileName
+from fedsim.learning.data.text.in_words import InWords, first_texts
+from fedsim.learning.data.text.rows import read_reviews
 
 _ENDINGS: Final = ".json.gz", ".json", ".jsonl.gz", ".jsonl"
-_STARS: Final = 5
-_NAMES: Final = ("reviewerID", "reviewText", "overall"), ("user_id", "text", "rating")
-"""Reviewer, text and stars: until 2018, and from 2023 on."""
 
 
 class AmazonReviews(InWords):
@@ -50,25 +44,7 @@ class AmazonReviews(InWords):
 
     def read(self, place: Path) -> Dataset:
         path = self.files(place)[0]
-        lines = ((number, line) for number, line in enumerate(read_lines(path, DataError), 1) if line.strip())
-        reviews = [review for number, line in lines if (review := _review(line, f"{path}: line {number}"))[1].strip()]
-        if len(reviews) < 2:
-            raise DataError(f"{path}: has {len(reviews)} reviews with a text; allowed: at least 2")
+        reviews = [*read_reviews(path)]
+        train = first_texts(path, len(reviews))
         reviewers, texts, stars = zip(*reviews, strict=True)
-        train = first_ones(len(texts), TRAIN_SHARE)
-        return self.coded(path, texts, np.array(stars) - 1, reviewers, train, _STARS, place)
-
-
-def _review(line: str, where: str) -> tuple[str, str, int]:
-    try:
-        found: Any = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{where} is no JSON: {error}") from None
-    for names in _NAMES if isinstance(found, dict) else ():
-        reviewer, text, stars = (found.get(name) for name in names)
-        if isinstance(reviewer, str) and isinstance(text or "", str) and stars in range(1, _STARS + 1):
-            return reviewer, text or "", int(stars)
-    raise DataError(
-        f"{where} is no review: {shortened(line)}; allowed: reviewerID, reviewText and overall, or user_id, text and "
-        f"rating, of 1 to {_STARS} stars"
-    )
+        return self.coded(path, texts, np.array(stars) - 1, reviewers, train, 5, place)

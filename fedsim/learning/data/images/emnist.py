@@ -5,9 +5,8 @@ from typing import ClassVar, Final, Literal
 
 import numpy as np
 
-from fedsim.errors import DataError
 from fedsim.learning.data.datasets import Dataset
-from fedsim.learning.data.idx import FILES, read_set
+from fedsim.learning.data.images.idx import FILES, read_set
 from fedsim.learning.data.in_files import InFiles
 
 _CLASSES: Final = {"byclass": 62, "bymerge": 47, "balanced": 47, "letters": 26, "digits": 10, "mnist": 10}
@@ -39,12 +38,7 @@ class EMNIST(InFiles):
     division: Literal["byclass", "bymerge", "balanced", "letters", "digits", "mnist"] = "byclass"
 
     def read(self, place: Path) -> Dataset:
-        files, classes = self.files(place), _CLASSES[self.division]
-        x, y, test_x, test_y = read_set(files, self.content)
-        if self.division == "letters":
-            y, test_y = y - 1, test_y - 1
-        for path, labels in ((files[1], y), (files[3], test_y)):
-            if labels.min() < 0 or labels.max() >= classes:
-                raise DataError(f"{path}: has labels beyond the {classes} of {self.division!r}")
+        classes, first = _CLASSES[self.division], int(self.division == "letters")
+        x, y, test_x, test_y = read_set(self.files(place), self.content, classes, first)
         upright = (np.ascontiguousarray(images.transpose(0, 2, 1, 3)) for images in (x, test_x))
         return Dataset(next(upright), y, next(upright), test_y, classes=classes, pixel_max=255)

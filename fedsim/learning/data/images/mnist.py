@@ -2,27 +2,19 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from fedsim.learning.data.datasets import Dataset
-from fedsim.learning.data.idx import FILES, read_set
+from fedsim.learning.data.images.idx import FILES, read_set
 from fedsim.learning.data.in_files import OR, InFiles
+
+_ARCHIVES: Final = ", ".join(f"{name}.gz" for name in FILES)
 
 
 class MNIST(InFiles):
-    """MNIST: 60,000 and 10,000 handwritten digits, 28 x 28 grey, 10 classes (LeCun, Cortes and Burges).
+    """MNIST: 60,000 and 10,000 handwritten digits, 28 x 28 grey, 10 classes (LeCun, Cortes and Burges)."""
 
-    Examples
-    --------
-    >>> MNIST(train_limit=2000).where()
-    'MNIST/raw'
-    >>> MNIST().load("no-such-folder")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    fedsim.errors.DataError: mnist is not in no-such-folder/MNIST/raw (missing: MNIST/raw/train-images-idx3-ubyte ...
-    """
-
-    source: ClassVar[str] = f"yann.lecun.com/exdb/mnist, {', '.join(f'{name}.gz' for name in FILES)}, in MNIST/raw"
+    source: ClassVar[str] = f"yann.lecun.com/exdb/mnist, {_ARCHIVES}, in MNIST/raw"
     place: ClassVar[str] = "MNIST/raw"
     paths: ClassVar[tuple[str, ...]] = tuple(f"{{where}}/{name}{OR}{{where}}/{name}.gz" for name in FILES)
     tells_users: ClassVar[bool] = False
@@ -44,22 +36,13 @@ class MNIST(InFiles):
     }
 
     def read(self, place: Path) -> Dataset:
-        return Dataset(*read_set(self.files(place), self.content), classes=10, pixel_max=255)
+        return Dataset(*read_set(self.files(place), self.content, 10), classes=10, pixel_max=255)
 
 
 class FashionMNIST(MNIST):
-    """Fashion-MNIST: 60,000 and 10,000 pieces of clothing, 28 x 28 grey, 10 classes (Xiao et al. 2017).
+    """Fashion-MNIST: 60,000 and 10,000 pieces of clothing, 28 x 28 grey, 10 classes (Xiao et al. 2017)."""
 
-    Examples
-    --------
-    >>> FashionMNIST().available("no-such-folder"), FashionMNIST().where()
-    (False, 'FashionMNIST/raw')
-    """
-
-    source: ClassVar[str] = (
-        f"github.com/zalandoresearch/fashion-mnist, data/fashion: {', '.join(f'{name}.gz' for name in FILES)}, in "
-        "FashionMNIST/raw"
-    )
+    source: ClassVar[str] = f"github.com/zalandoresearch/fashion-mnist, data/fashion: {_ARCHIVES}, in FashionMNIST/raw"
     place: ClassVar[str] = "FashionMNIST/raw"
     mirrors: ClassVar[tuple[str, ...]] = ("http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",)
     archives: ClassVar[Mapping[str, str]] = {

@@ -8,7 +8,7 @@ from pydantic import Field
 from fedsim.errors import DataError
 from fedsim.inputs.tables import Table
 from fedsim.learning.data.datasets import Dataset, data_folder
-from fedsim.learning.data.idx import FILES, read_set
+from fedsim.learning.data.images.idx import FILES, read_set
 from fedsim.learning.data.in_files import NAME, FolderName, InFiles
 
 _USERS: Final = "train-users.csv"
@@ -44,7 +44,8 @@ class IdxFiles(InFiles):
 
     source: ClassVar[str] = "write the files of your set in MNIST's form"
     place: ClassVar[str] = "{name}/raw"
-    paths: ClassVar[tuple[str, ...]] = tuple(f"{{where}}/{name}" for name in (*FILES, _USERS))
+    paths: ClassVar[tuple[str, ...]] = tuple(f"{{where}}/{name}" for name in FILES)
+    users_path: ClassVar[str] = f"{{where}}/{_USERS}"
 
     name: FolderName
     classes: Annotated[int, Field(ge=2, le=256)] = 10
@@ -52,15 +53,12 @@ class IdxFiles(InFiles):
     digest: Annotated[str, Field(pattern="^[0-9a-f]{32}$")] | None = None
 
     @property
-    def provides(self) -> frozenset[str]:
-        return super().provides if self.users else frozenset()
-
-    def wanted(self) -> tuple[str, ...]:
-        return super().wanted() if self.users else super().wanted()[:-1]
+    def with_users(self) -> bool:
+        return self.users
 
     def read(self, place: Path) -> Dataset:
         folder = place / self.where()
-        x, y, test_x, test_y = read_set([folder / name for name in FILES], self.content)
+        x, y, test_x, test_y = read_set([folder / name for name in FILES], self.content, self.classes)
         users = None
         if self.users:
             table = Table.read(folder / _USERS, "learning.data")

@@ -39,17 +39,22 @@ def array_of(content: bytes, axes: int, path: Path) -> NDArray[np.uint8]:
 
 
 def read_set(
-    files: Sequence[Path], content: Callable[[Path], bytes]
+    files: Sequence[Path], content: Callable[[Path], bytes], classes: int, first: int = 0
 ) -> tuple[NDArray[Any], IntArray, NDArray[Any], IntArray]:
-    """Return images, shape (n, height, width, 1), and labels, of the files for training, then of those for testing."""
+    """Return images, shape (n, height, width, 1), and labels, of the files for training, then of those for testing.
+
+    The labels in the files are ``first`` and those that follow; returned ones begin with 0.
+    """
     images, labels, test_images, test_labels = files
-    return *_pair(images, labels, content), *_pair(test_images, test_labels, content)
-
-
-def _pair(images: Path, labels: Path, content: Callable[[Path], bytes]) -> tuple[NDArray[Any], IntArray]:
-    pixels, targets = array_of(content(images), 3, images), array_of(content(labels), 1, labels)
-    if len(pixels) != len(targets):
-        raise DataError(
-            f"{images}: has {len(pixels)} images, and {labels.name} has {len(targets)} labels; allowed: one for each"
-        )
-    return pixels[..., None], targets.astype(np.int64)
+    x, test_x = (array_of(content(path), 3, path)[..., None] for path in (images, test_images))
+    y, test_y = (array_of(content(path), 1, path).astype(np.int64) - first for path in (labels, test_labels))
+    for path, pixels, of, found in ((images, x, labels, y), (test_images, test_x, test_labels, test_y)):
+        if len(pixels) != len(found):
+            raise DataError(
+                f"{path}: has {len(pixels)} images, and {of.name} has {len(found)} labels; allowed: one for each"
+            )
+        wrong = np.flatnonzero((found < 0) | (found >= classes))
+        if wrong.size:
+            label = f"label {found[wrong[0]] + first} in row {wrong[0]}"
+            raise DataError(f"{of}: {label}; labels must lie in {first}..{first + classes - 1}")
+    return x, y, test_x, test_y

@@ -1,6 +1,5 @@
 """Omniglot: characters of many alphabets by the people who drew them."""
 
-import io
 import re
 import zipfile
 from pathlib import Path
@@ -11,11 +10,11 @@ from pydantic import Field
 
 from fedsim.errors import DataError
 from fedsim.inputs.files import check_file
-from fedsim.learning.data.datasets import Dataset, Images
+from fedsim.learning.data.datasets import Dataset
+from fedsim.learning.data.images.png import read_drawing
 from fedsim.learning.data.in_files import InFiles, form_of, parted
 
 _MAX_BYTES: Final = 1 << 26
-_LARGEST: Final = 1 << 16
 _SIDE: Final = 105
 _DRAWING: Final = re.compile(r"[^/]+/([^/]+)/(character\d+)/\d+_(\d\d)\.png")
 
@@ -39,7 +38,6 @@ class Omniglot(InFiles):
         "github.com/brendenlake/omniglot, folder python, images_background_small1.zip, images_background_small2.zip or "
         "images_background.zip (part = 'full'); put it into omniglot"
     )
-
     place: ClassVar[str] = "omniglot"
     paths: ClassVar[tuple[str, ...]] = ("{where}",)
     archive: ClassVar[str] = "part"
@@ -54,21 +52,9 @@ class Omniglot(InFiles):
         path = check_file(place / self.where(), _MAX_BYTES, DataError)
         with form_of(path, "an archive of Omniglot's"), zipfile.ZipFile(path) as archive:
             known = filter(None, map(_DRAWING.fullmatch, sorted({*archive.namelist()})))
-            drawings = {drawing.groups(): self._pixels(archive, drawing.string) for drawing in known}
+            drawings = {drawing.groups(): read_drawing(archive, drawing.string, _SIDE, self.side) for drawing in known}
             images = np.stack([*drawings.values()])
-        names, labels = np.unique([f"{alphabet}/{of}" for alphabet, of, _ in drawings], return_inverse=True)
+        characters = [f"{alphabet}/{character}" for alphabet, character, _ in drawings]
         users = [f"{alphabet}/{drawer}" for alphabet, _, drawer in drawings]
         train = np.array([int(drawer) % 5 != 0 for *_, drawer in drawings], dtype=bool)
-        return parted(path, images, labels, train, users, classes=len(names), pixel_max=255)
-
-    def _pixels(self, archive: zipfile.ZipFile, name: str) -> Images:
-        """Return a drawing from a PNG file, shape (side, side, 1)."""
-        from PIL import Image
-
-        if archive.getinfo(name).file_size > _LARGEST:
-            raise ValueError(f"{name} has more than {_LARGEST} bytes")
-        with Image.open(io.BytesIO(archive.read(name)), formats=["PNG"]) as image:
-            if image.size != (_SIDE, _SIDE):
-                raise ValueError(f"a drawing of {image.size[0]} x {image.size[1]}; allowed: {_SIDE} x {_SIDE}")
-            small = image.convert("L").resize((self.side, self.side), Image.Resampling.BOX)
-        return np.asarray(small, dtype=np.uint8)[..., None]
+        return parted(path, images, characters, train, users, pixel_max=255)

@@ -13,17 +13,9 @@ from fedsim.learning.data.in_files import InFiles
 
 
 class CIFAR10(InFiles):
-    """CIFAR-10: 50,000 and 10,000 photographs, 32 x 32 in colour, 10 classes (Krizhevsky 2009).
+    """CIFAR-10: 50,000 and 10,000 photographs, 32 x 32 in colour, 10 classes (Krizhevsky 2009)."""
 
-    Examples
-    --------
-    >>> CIFAR10().available("no-such-folder"), CIFAR10().where(), CIFAR10.classes
-    (False, 'cifar-10-batches-py', 10)
-    """
-
-    source: ClassVar[str] = (
-        "www.cs.toronto.edu/~kriz/cifar.html, cifar-10-python.tar.gz, unpacked: a folder cifar-10-batches-py"
-    )
+    source: ClassVar[str] = "www.cs.toronto.edu/~kriz/cifar.html, cifar-10-python.tar.gz, unpacked"
     place: ClassVar[str] = "cifar-10-batches-py"
     tells_users: ClassVar[bool] = False
     mirrors: ClassVar[tuple[str, ...]] = ("https://www.cs.toronto.edu/~kriz/",)
@@ -36,7 +28,6 @@ class CIFAR10(InFiles):
         "data_batch_5": "482c414d41f54cd18b22e5b47cb7c3cb",
         "test_batch": "40351d587109b95175f43aff81a1287e",
     }
-    paths: ClassVar[tuple[str, ...]] = tuple(f"{{where}}/{name}" for name in published)
     classes: ClassVar[int] = 10
     label_key: ClassVar[str] = "labels"
 
@@ -53,23 +44,14 @@ class CIFAR10(InFiles):
 
 
 class CIFAR100(CIFAR10):
-    """CIFAR-100: 50,000 and 10,000 photographs, 32 x 32 in colour, 100 classes (Krizhevsky 2009).
+    """CIFAR-100: 50,000 and 10,000 photographs, 32 x 32 in colour, 100 classes (Krizhevsky 2009)."""
 
-    Examples
-    --------
-    >>> CIFAR100().available("no-such-folder"), CIFAR100().where(), CIFAR100.classes
-    (False, 'cifar-100-python', 100)
-    """
-
-    source: ClassVar[str] = (
-        "www.cs.toronto.edu/~kriz/cifar.html, cifar-100-python.tar.gz, unpacked: a folder cifar-100-python"
-    )
+    source: ClassVar[str] = "www.cs.toronto.edu/~kriz/cifar.html, cifar-100-python.tar.gz, unpacked"
     place: ClassVar[str] = "cifar-100-python"
     archives: ClassVar[Mapping[str, str]] = {"cifar-100-python.tar.gz": "eb9058c3a382ffc7106e4002c42a8d85"}
     published: ClassVar[Mapping[str, str]] = {
         "train": "16019d7e3df5f24257cddd939b257f8d",
         "test": "f0ef6b0ae62326f3e7ffdfab6717acfc",
     }
-    paths: ClassVar[tuple[str, ...]] = ("{where}/train", "{where}/test")
     classes: ClassVar[int] = 100
     label_key: ClassVar[str] = "fine_labels"

@@ -1,0 +1,1 @@
+"""Photographs and drawings as images, and files of the form of MNIST."""
