@@ -4,7 +4,7 @@
 
 K = 12, m = 3, and the terms (UCB, g, p) that a run of exact PAUSE on the two-speed crowd has after 100 and 300 rounds.
 Printed is the probability that Algorithm 2 is at a best set after j iterations, by the law of its Markov chain, and
-after how many iterations the equilibrium gives the best sets one half. It takes half a minute.
+after how many iterations the equilibrium gives the best sets one half. It takes ten seconds.
 """
 
 from itertools import product
