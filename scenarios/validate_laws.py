@@ -5,7 +5,7 @@
 Losses are those of 3GPP TR 38.901 worked out once more by hand; fading, capacities, queues and stragglers have closed
 forms; comings and goings are compared with what is published of a sample. The last column is the difference in standard
 errors, 0 where nothing is drawn; the status is 1 if any exceeds 4.5. A Kolmogorov-Smirnov test has its p-value as a
-standard normal number. ``--quick`` takes a tenth of the samples, and of 20 s.
+standard normal number. It takes 20 s; ``--quick`` takes a tenth of the samples.
 """
 
 import sys
