@@ -2,7 +2,7 @@
 
     python scenarios/cell_edge.py [--rounds N] [--out FOLDER]
 
-runs the study of `cell_edge.toml`. Place and shadowing last, and fading averages out over an upload, so that most
+runs the study of `cell_edge.toml` in seconds. Place and shadowing last, and fading averages out over an upload: most
 clients deliver always or never. Jain's index (Jain, Chiu and Hawe, DEC-TR-301, 1984) is ``sum(x)**2 / (n sum(x**2))``:
 1 if all deliver equally often, 1/n if one client delivers everything. That of the selections shows how much of the
 inequality is the chance of being selected.

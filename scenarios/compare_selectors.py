@@ -2,39 +2,40 @@
 
     python scenarios/compare_selectors.py [--seeds N] [--table NAME ...] [--method NAME ...] [--out FOLDER]
 
-also puts them on a page between its marks (``--page FILE``). In a table each method has the same crowds with the same
-random streams, seed by seed, so that its difference from uniform selection is that of selection. Every selector of the
-registry has a row. A selector that needs other conditions (links of one client each, an asynchronous server, batteries)
-is compared with uniform selection under these.
+takes 21 min, and puts them on a page between its marks if asked (``--page FILE``). In a table each method has the same
+crowds with the same random streams, seed by seed, so that its difference from uniform selection is that of selection.
+Every selector of the registry has a row. A selector that needs other conditions (links of one client each, an
+asynchronous server, batteries) is compared with uniform selection under these.
 """
 
 import math
-from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+from click import Choice
 from selector_tables.figures import accuracy_figure, difference_figure
-from selector_tables.methods import TABLES, crowd, methods, runs_of
+from selector_tables.methods import TABLES, crowd, methods
 from selector_tables.outcomes import POINTS, held, outcome_of
-from selector_tables.tables import HEADS, Row, cells, page_of, put_into, rows_of, unexplained, write_csv
+from selector_tables.page import page_of, put_into
+from selector_tables.rows import HEADS, Row, cells, rows_of, write_csv
+from selector_tables.runs import runs_of
+from selector_tables.sentences import unexplained
 from study_scripts import command, table, written
 from typer import Option
-
-from fedsim.errors import FedsimError
 
 
 def main(
     seeds: int = 20,
-    tables: Annotated[list[str] | None, Option("--table")] = None,
-    names: Annotated[list[str] | None, Option("--method")] = None,
+    tables: Annotated[list[str] | None, Option("--table", click_type=Choice(TABLES))] = None,
+    names: Annotated[list[str] | None, Option("--method", click_type=Choice(list(methods())))] = None,
     seconds: Annotated[float | None, Option(help="Simulated, in place of each crowd's own.")] = None,
     page: Annotated[Path | None, Option(help="Gets the tables between its marks.")] = None,
     out: Path = Path("runs/compare_selectors"),
 ) -> None:
     rows: list[Row] = []
-    curves, asked = {}, chosen("--method", names, methods())
-    for name in chosen("--table", tables, TABLES):
+    curves, asked = {}, [known for known in methods() if not names or known in names]
+    for name in (known for known in TABLES if not tables or known in tables):
         base = crowd(name)
         until_s = seconds or base.rounds.until_s or math.inf
         base = base.replace({"rounds.until_s": until_s})
@@ -50,13 +51,6 @@ def main(
         put_into(page, page_of(rows))
     if missing := unexplained(rows):
         print(f"loses without a sentence: {', '.join(missing)}")
-
-
-def chosen(option: str, asked: list[str] | None, known: Collection[str]) -> list[str]:
-    """Return the names that are asked for, or all."""
-    if unknown := set(asked or ()) - set(known):
-        raise FedsimError(f"{option} {unknown.pop()!r} is not allowed; allowed: {'; '.join(known)}")
-    return [name for name in known if not asked or name in asked]
 
 
 if __name__ == "__main__":

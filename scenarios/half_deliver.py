@@ -2,9 +2,9 @@
 
     python scenarios/half_deliver.py [--clients N] [--cohort N] [--rounds N] [--seeds N] [--out FOLDER]
 
-runs the study of `half_deliver.toml`. The deadline is the median duration of a participation, measured in a first round
-of all clients of each seed. A client's duration varies little from round to round: about half of the crowd never
-delivers, which the server does not know beforehand.
+runs the study of `half_deliver.toml` in 2 minutes. The deadline is the median duration of a participation, measured in
+a first round of all clients of each seed. A client's duration varies little from round to round: about half of the
+crowd never delivers, which the server does not know beforehand.
 """
 
 from dataclasses import replace

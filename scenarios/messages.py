@@ -2,7 +2,7 @@
 
     python scenarios/messages.py [--rounds N] [--seeds N] [--out FOLDER]
 
-runs the study of `messages.toml`, and prints medians over the seeds.
+runs the study of `messages.toml` in a minute, and prints medians over the seeds.
 """
 
 from functools import partial

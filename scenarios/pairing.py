@@ -2,9 +2,9 @@
 
     python scenarios/pairing.py [--base FILE.toml] [--seeds N] [--out FOLDER]
 
-runs the study of `pairing.toml`, on another base too. 0.2 says that a pair is worth five runs of each variant with
-seeds of their own. Values that a run does not reach count as far as it was watched. The last row has its target on
-means of five evaluations, as in runs with noise on updates (``--base private.toml``).
+runs the study of `pairing.toml`, on another base too, in a minute. 0.2 says that a pair is worth five runs of each
+variant with seeds of their own. Values that a run does not reach count as far as it was watched. The last row has its
+target on means of five evaluations, as in runs with noise on updates (``--base private.toml``).
 """
 
 from dataclasses import replace

@@ -2,7 +2,7 @@
 
     python scenarios/straggler_whatif.py [--seconds S] [--seeds N] [--out FOLDER]
 
-runs the study of `straggler_whatif.toml`; times to a target are medians over the seeds, other figures means.
+runs the study of `straggler_whatif.toml` in 1.5 min; times to a target are medians over the seeds, other figures means.
 """
 
 from pathlib import Path

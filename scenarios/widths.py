@@ -2,9 +2,9 @@
 
     python scenarios/widths.py [--rounds N] [--seeds N] [--out FOLDER]
 
-The deadline is the median over the clients of the mean duration of a participation with the whole model. A slow client
-is late in every round with plain training, and trains the largest width that fits with HeteroFL and FedRolex. A last
-row gives plain training four times the deadline.
+takes a minute. The deadline is the median over the clients of the mean duration of a participation with the whole
+model. A slow client is late in every round with plain training, and trains the largest width that fits with HeteroFL
+and FedRolex. A last row gives plain training four times the deadline.
 """
 
 from dataclasses import replace

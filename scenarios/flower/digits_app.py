@@ -1,7 +1,5 @@
 """A Flower app that knows of no simulated time: softmax regression on handwritten digits, with NumPy."""
 
-from functools import lru_cache
-
 import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
@@ -11,23 +9,17 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.datasets import load_digits
 
-Array = NDArray[np.float64]
 TEST, EPOCHS, BATCH = 397, 2, 10
-
+_features, _kinds = load_digits(return_X_y=True)
+_order = np.random.default_rng(0).permutation(len(_kinds))
+# In a random order, with one-hot labels; the first ones are to test on.
+FEATURES, LABELS = _features[_order] / 16.0, np.eye(10)[_kinds[_order]]
 client_app = ClientApp()
 
 
-@lru_cache
-def digits() -> tuple[Array, Array]:
-    """Return features and one-hot labels in a random order; the first ones are to test on."""
-    features, labels = load_digits(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(labels))
-    return features[order] / 16.0, np.eye(10)[labels[order]]
-
-
-def partition(number: int, of: int) -> tuple[Array, Array]:
+def partition(number: int, of: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return features and labels of a partition; most of its digits are of a few kinds."""
-    features, labels = (part[TEST:] for part in digits())
+    features, labels = FEATURES[TEST:], LABELS[TEST:]
     kinds = labels.argmax(axis=1) + np.random.default_rng(7).normal(0.0, 1.5, len(labels))
     mine = np.array_split(np.argsort(kinds), of)[number]
     return features[mine], labels[mine]
@@ -51,9 +43,8 @@ def train(message: Message, context: Context) -> Message:
 
 def evaluate(_: int, arrays: ArrayRecord) -> MetricRecord:
     """Return the accuracy of a model on the test digits."""
-    features, labels = (part[:TEST] for part in digits())
     weights, bias = arrays.to_numpy_ndarrays()
-    right = (features @ weights + bias).argmax(axis=1) == labels.argmax(axis=1)
+    right = (FEATURES[:TEST] @ weights + bias).argmax(axis=1) == LABELS[:TEST].argmax(axis=1)
     return MetricRecord({"accuracy": float(right.mean())})
 
 

@@ -5,7 +5,7 @@ the server waits for 0.8 s at most. Its strategies are Flower's own.
 
     python scenarios/flower/strategies.py [--rounds N] [--out FOLDER]
 
-prints one row for each strategy and writes ``strategies.png``.
+takes a minute, prints one row for each strategy and writes ``strategies.png``.
 """
 
 import logging

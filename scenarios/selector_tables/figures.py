@@ -10,7 +10,7 @@ from study_scripts import panels
 
 from selector_tables.methods import FACTS
 from selector_tables.outcomes import TARGET
-from selector_tables.tables import Row
+from selector_tables.rows import Row
 
 NAMED: Final = 6
 """Curves with a colour and a name, at each end of the order."""

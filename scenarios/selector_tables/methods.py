@@ -1,24 +1,19 @@
-"""The rows of the tables, and their runs: every selector of the registry, and the rows of `rows.toml`."""
+"""The rows of the tables: every selector of the registry, and the rows of `rows.toml`."""
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from study_scripts import Runs, run, run_by_seed, with_deadline
-
-from fedsim import Scenario, Study
-from fedsim.learning import Executor, TrainingSetup
+from fedsim import Scenario
 from fedsim.selectors import SELECTORS, SelectorPort
-from fedsim.studies.study import Variant
 
 HERE: Final = Path(__file__).parent
 FACTS: Final[Mapping[str, Any]] = tomllib.loads((HERE / "rows.toml").read_text(encoding="utf-8"))
 TABLES: Final = tuple(FACTS["tables"])
 EVIDENCE: Final = tuple(FACTS["evidence"])
-_SHARED: Final[dict[str, Executor]] = {}
 
 
 @dataclass(frozen=True)
@@ -60,32 +55,3 @@ def crowd(table: str) -> Scenario:
     """Return the crowd of a table, with uniform selection."""
     facts = FACTS["tables"][table]
     return Scenario.load(HERE / facts["crowd"]).replace(facts.get("set", {}))
-
-
-def study_of_table(table: str, names: Iterable[str], base: Scenario, seeds: Sequence[int]) -> Study:
-    """Return the runs of rows with these names, and of those beside them, in a crowd."""
-    asked = dict.fromkeys([*names, *(methods()[name].beside for name in names)])
-    arms = [Variant(name, methods()[name].values(base)) for name in asked if table in methods()[name].tables]
-    return Study(table, base, tuple(arms), tuple(seeds), ("final_accuracy",))
-
-
-def runs_of(table: str, names: Iterable[str], base: Scenario, seeds: Sequence[int], out: Path) -> Runs:
-    """Return the runs of a table in a crowd; with a deadline that a share of it meets, each seed has its own."""
-    study, share = partial(study_of_table, table, names), FACTS["tables"][table].get("met_by")
-    how = {"executor": shared_executor, "store": False}
-    if share is None:
-        return run(study(base, seeds), out, **how)
-    return run_by_seed(seeds, lambda seed: study(with_deadline(base, share, seed), [seed]), out, **how)
-
-
-def shared_executor(setup: TrainingSetup, device: str) -> Executor:
-    """Return the one stacked executor of this process for a model, local training and data set.
-
-    Its steps are recorded once: initial weights come with each job, so that runs of several seeds can share it.
-    """
-    from fedsim.learning.executors.stacked.executor import StackedExecutor  # torch, in the workers alone
-
-    key = f"{setup.model!r} {setup.local!r} {setup.precision} {device} {setup.data.digest}"
-    if key not in _SHARED:
-        _SHARED[key] = StackedExecutor(setup, device)
-    return _SHARED[key]

@@ -2,17 +2,13 @@
 
 import math
 from functools import partial
-from typing import Final
 
 import numpy as np
 
 from fedsim.history import History
 
-TARGET: Final = 0.8
-SMOOTHING: Final = 3
-"""Rounds whose mean accuracy reaches the target."""
-POINTS: Final = 101
-"""Instants from 0 to the end of the run at which the mean curve is drawn."""
+TARGET, SMOOTHING = 0.8, 3  # accuracy, and rounds whose mean accuracy reaches the target
+POINTS = 101  # instants from 0 to the end of the run at which the mean curve is drawn
 
 
 def outcome_of(history: History, clients: int, seconds: float) -> dict[str, float]:
@@ -30,7 +26,7 @@ def outcome_of(history: History, clients: int, seconds: float) -> dict[str, floa
         "final_accuracy": accuracy[-1],
         "to_target_rounds": (rounds("end_s") <= reached_s).sum() if math.isfinite(reached_s) else math.inf,
         "round_s": rounds("duration_s").mean(),
-        "asked_s": _asked_s(history),
+        "asked_s": _asked_s(*(of(name) for of in (rounds, participations) for name in ("round", "start_s"))),
         "compute_s": finite_mean(participations("compute_s")[arrived]),
         "uplink_s": finite_mean(participations("uplink_s")[arrived]),
         "used": in_round.mean(),
@@ -50,10 +46,8 @@ def finite_mean(values: np.ndarray) -> float:
     return float(finite.mean()) if finite.size else math.nan
 
 
-def _asked_s(history: History) -> float:
+def _asked_s(number: np.ndarray, start_s: np.ndarray, of_round: np.ndarray, begun_s: np.ndarray) -> float:
     """Return the mean seconds between the beginning of a round and that of its first participation: questions."""
-    number, start_s = (history.column("rounds", name) for name in ("round", "start_s"))
-    of_round, begun_s = (history.column("participations", name) for name in ("round", "start_s"))
     first_s = np.full(max(number.max(), of_round.max()) + 1, np.inf)
     np.minimum.at(first_s, of_round, begun_s)
     return finite_mean(np.maximum(first_s[number] - start_s, 0.0))

@@ -33,8 +33,7 @@ def main() -> None:
 
     # SimGrid has no types, and a folder beside this one has its name.
     simgrid: Any = import_module("simgrid")
-    with (folder / "flows.csv").open(encoding="utf-8", newline="") as file:
-        flows = list(csv.DictReader(file))
+    flows = list(csv.DictReader((folder / "flows.csv").read_text(encoding="utf-8").splitlines()))
     after, finer = model == "max-min", 1 if model == "LV08" else FINER
     engine = simgrid.Engine(["replay", "--log=root.thres:error", *(f"--cfg={setting}" for setting in MODELS[model])])
     engine.load_platform(str(folder / ("platform_without_delays.xml" if after else "platform.xml")))
@@ -50,11 +49,10 @@ def main() -> None:
 
     simgrid.Actor.create("flows", host(flows[0]["source"]), send_all)
     engine.run()
-    with (folder / f"ends_{model}.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["flow", "end_s"])
-        for row, comm in zip(flows, comms, strict=True):
-            writer.writerow([row["flow"], repr(comm.finish_time + (float(row["delay_s"]) if after else 0.0))])
+    lines = ["flow,end_s"]
+    for row, comm in zip(flows, comms, strict=True):
+        lines.append(f"{row['flow']},{comm.finish_time + (float(row['delay_s']) if after else 0.0)!r}")
+    (folder / f"ends_{model}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

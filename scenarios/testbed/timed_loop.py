@@ -16,8 +16,7 @@ def digits() -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return images and labels to train on and to test on."""
     images, labels = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(labels))
-    x = torch.tensor(images[order] / 16.0, dtype=torch.float32)
-    y = torch.tensor(labels[order])
+    x, y = torch.tensor(images[order] / 16.0, dtype=torch.float32), torch.tensor(labels[order])
     return x[:1400], y[:1400], x[1400:], y[1400:]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from selector_tables import methods, outcomes, tables
+from selector_tables import methods, outcomes, page, rows, runs, sentences
 
 from fedsim.selectors import SELECTORS
 
@@ -34,7 +34,7 @@ def test_a_new_selector_gets_a_row_in_each_table_by_itself(monkeypatch):
 def test_every_row_makes_a_scenario_and_its_pair_stands_in_the_same_tables():
     """A study refuses two rows that are the same run."""
     for table in methods.TABLES:
-        study = methods.study_of_table(table, methods.methods(), methods.crowd(table), [3])
+        study = runs.study_of_table(table, methods.methods(), methods.crowd(table), [3])
         assert len(study.points) == len(study.arms)
         assert all(methods.methods()[name].beside in study.arms for name in study.arms)
 
@@ -104,11 +104,11 @@ def test_rows_are_paired_by_seed_with_the_length_of_the_run_where_the_target_was
     """Of 2, 1, 1: the error of the mean is 1/3, and t of 2 degrees at 97.5 % is 4.302653."""
     reached = {"uniform": (2.0, 4.0, 9.0), "md": (4.0, 5.0, math.inf)}
     found = {name: [came_to(to_target_s=at, restricted_s=min(at, 10.0)) for at in of] for name, of in reached.items()}
-    first, second = tables.rows_of("open", found)
+    first, second = rows.rows_of("open", found)
     assert [first["method"], first["verdict"], second["method"], second["beside"]] == ["uniform", "", "md", "uniform"]
     assert [second["seeds"], second["reached"], second["to_target_s"]] == [3, 2, 19 / 3]
     assert [second["later_s"], second["later_half"]] == pytest.approx([4 / 3, 4.302653 / 3], rel=1e-6)
-    assert tables.cells(second)[:2] == ["6.3 +- 8.0 (2 of 3)", "+1.3 +- 1.4"]
+    assert rows.cells(second)[:2] == ["6.3 +- 8.0 (2 of 3)", "+1.3 +- 1.4"]
     assert second["verdict"] == "level"
 
 
@@ -116,28 +116,28 @@ def test_rows_are_paired_by_seed_with_the_length_of_the_run_where_the_target_was
 def test_a_row_that_loses_has_a_sentence(apart_s, verdict):
     found = {"uniform": [20.0, 30.0], "uniform, cohorts of 16": [20.0 + apart_s, 30.0 + apart_s]}
     outcomes_of = {name: [came_to(restricted_s=at) for at in of] for name, of in found.items()}
-    rows = {row["method"]: row for row in tables.rows_of("open", outcomes_of)}
-    assert rows["uniform, cohorts of 16"]["verdict"] == verdict
+    found = {row["method"]: row for row in rows.rows_of("open", outcomes_of)}
+    assert found["uniform, cohorts of 16"]["verdict"] == verdict
     lost = ["open: uniform, cohorts of 16"] if verdict == "loses" else []
-    assert tables.unexplained(list(rows.values())) == lost
+    assert sentences.unexplained(list(found.values())) == lost
 
 
 def test_a_sentence_has_the_numbers_of_its_row_and_of_rows_beside():
     named = ("uniform", "pow-d", "pow-d, exact numbers")
-    rows = tables.rows_of("privacy", {name: [came_to(asked_s=0.25 * at)] * 2 for at, name in enumerate(named)})
-    said = tables.said(rows)
+    found = rows.rows_of("privacy", {name: [came_to(asked_s=0.25 * at)] * 2 for at, name in enumerate(named)})
+    said = sentences.said(found)
     assert said.keys() == {("privacy", "pow-d")}
     sentence = said["privacy", "pow-d"]
     assert sentence.startswith("Questions take 0.25 s of a round of 2.33 s (uniform 2.33), and it needs 2 rounds")
     assert "with exact numbers it is +0.0 s." in sentence
-    assert "it is +nan s" in tables.said(rows[:2])["privacy", "pow-d"]
+    assert "it is +nan s" in sentences.said(found[:2])["privacy", "pow-d"]
 
 
 @pytest.mark.parametrize("table", methods.TABLES)
 def test_sentences_are_of_rows_that_there_are_and_name_rows_that_there_are(table):
-    sentences = {name: text for (of, name), text in tables.reasons().items() if of == table}
-    assert sentences.keys() <= {name for name, method in methods.methods().items() if table in method.tables}
-    for sentence in sentences.values():
+    texts = {name: text for (of, name), text in sentences.reasons().items() if of == table}
+    assert texts.keys() <= {name for name, method in methods.methods().items() if table in method.tables}
+    for sentence in texts.values():
         assert sentence.endswith(".")
         for kind, name in re.findall(r"{(of|open)\[([^]]+)]", sentence):
             assert (table if kind == "of" else "open") in methods.methods()[name].tables
@@ -147,14 +147,14 @@ def test_page_has_all_measured_rows_and_a_sentence_for_each_that_loses():
     written = [line.split(" | ") for line in (HERE / "README.md").read_text().splitlines()]
     lines = [line for line in written if line[0].startswith("| `")]
     with (HERE / "tables.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert {row["table"] for row in rows} == set(methods.TABLES)
-    for row in rows:
+        measured = list(csv.DictReader(file))
+    assert {row["table"] for row in measured} == set(methods.TABLES)
+    for row in measured:
         if row["method"].endswith(methods.EVIDENCE):
             continue
         to_target = f"{float(row['to_target_s']):.1f} +- {float(row['to_target_half']):.1f}"
         (mine,) = (line for line in lines if line[0] == f"| `{row['method']}`")
-        at = 1 + len(tables.HEADS) * methods.TABLES.index(row["table"])
+        at = 1 + len(rows.HEADS) * methods.TABLES.index(row["table"])
         assert mine[at].partition(" (")[0] == to_target, f"{row['table']}: {row['method']}: {to_target}"
         if row["verdict"] == "loses":
             assert f"*{row['table']}:*" in mine[-1]
@@ -163,10 +163,10 @@ def test_page_has_all_measured_rows_and_a_sentence_for_each_that_loses():
 
 def test_tables_are_put_between_the_marks_of_a_page(tmp_path):
     file = tmp_path / "page.md"
-    file.write_text(f"head\n{tables.MARKS[0]}\nold\n{tables.MARKS[1]}\ntail\n")
+    file.write_text(f"head\n{page.MARKS[0]}\nold\n{page.MARKS[1]}\ntail\n")
     for _ in range(2):
-        tables.put_into(file, "| new |\n")
-        assert file.read_text() == f"head\n{tables.MARKS[0]}\n\n| new |\n\n{tables.MARKS[1]}\ntail\n"
+        page.put_into(file, "| new |\n")
+        assert file.read_text() == f"head\n{page.MARKS[0]}\n\n| new |\n\n{page.MARKS[1]}\ntail\n"
     file.write_text("head\n")
     with pytest.raises(ValueError, match=r"page\.md: it lacks the marks"):
-        tables.put_into(file, "| new |\n")
+        page.put_into(file, "| new |\n")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from validation import presence
+from validation import sample, sessions
 
 from fedsim.devices.availability.flash import FITTED, Flash, FlashSojourns, QuantileLaw, hourly_rates
 from fedsim.run_setup import RunSetup
@@ -48,7 +48,7 @@ ABSOLUTE = {
     "share of time online, 99% quantile": 0.06,
     "share of time online, mean": 0.009,
     "sessions per day and share online, correlation": 0.08,
-    **dict(zip(presence.CORRELATIONS, (0.06, 0.06, 0.045, 0.05, 0.06), strict=True)),
+    **dict(zip(sessions.CORRELATIONS, (0.06, 0.06, 0.045, 0.05, 0.06), strict=True)),
     **dict.fromkeys((f"online, still in the session after {s} s" for s in (60, 100, 300)), 0.01),
     **{f"online, still in the session after {s} s": 2 * e for s, e in ((600, 0.007), (1800, 0.012), (3600, 0.014))},
     **{f"online, online {s} s later": 2 * e for s, e in ((600, 0.006), (21_600, 0.017), (86_400, 0.019))},
@@ -65,23 +65,23 @@ ABSOLUTE = {
 @pytest.fixture(scope="module")
 def seen():
     clients = 24_000
-    return presence.watch(Flash().build(RunSetup(clients, Streams(7))), clients, 7)
+    return sample.watch(Flash().build(RunSetup(clients, Streams(7))), clients, 7)
 
 
 @pytest.fixture(scope="module")
 def found(seen):
-    return presence.statistics(seen)
+    return sessions.statistics(seen)
 
 
 def test_every_published_statistic_has_a_tolerance():
-    assert RELATIVE.keys() | ABSOLUTE.keys() == presence.FACTS.keys()
+    assert RELATIVE.keys() | ABSOLUTE.keys() == sample.FACTS.keys()
 
 
 @pytest.mark.slow
 @pytest.mark.statistical
-@pytest.mark.parametrize("name", presence.FACTS)
+@pytest.mark.parametrize("name", sample.FACTS)
 def test_what_is_published_of_the_sample(found, name):
-    fact = presence.FACTS[name]
+    fact = sample.FACTS[name]
     assert found[name] == pytest.approx(fact, rel=RELATIVE.get(name, 0.0), abs=ABSOLUTE.get(name, 0.0))
 
 
@@ -107,9 +107,9 @@ def test_it_goes_on_like_that():
 def test_without_hours_no_client_follows_them():
     """The share online is then the same at every hour; sessions stay about as long."""
     clients = 24_000
-    free = presence.statistics(presence.watch(Flash(diurnal=False).build(RunSetup(clients, Streams(7))), clients, 7))
+    free = sessions.statistics(sample.watch(Flash(diurnal=False).build(RunSetup(clients, Streams(7))), clients, 7))
     assert free["share online, largest hour over smallest"] < 1.15
-    assert free["session in s, 90% quantile"] == pytest.approx(presence.SESSION_S[0.9], rel=0.2)
+    assert free["session in s, 90% quantile"] == pytest.approx(sample.FACTS["session in s, 90% quantile"], rel=0.2)
     assert free["share of time online, mean"] == pytest.approx(0.084, abs=0.004)
 
 

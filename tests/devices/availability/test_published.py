@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
-from validation import presence
+from validation import sample, sessions
 
 from fedsim.devices import COMPUTE_TIMES
 from fedsim.devices.availability.diurnal import FLASH_SHARES
@@ -75,7 +75,7 @@ def as_seen(intervals, valid, hour):
     users = np.flatnonzero(valid)
     owner = np.repeat(np.arange(intervals.devices), np.diff(intervals.offset))
     place = np.searchsorted(users, owner)
-    return presence.Seen(place, intervals.start_s, intervals.end_s, intervals.period_s[users], 3600 * hour[users])
+    return sample.Seen(place, intervals.start_s, intervals.end_s, intervals.period_s[users], 3600 * hour[users])
 
 
 def test_the_statistics_of_the_sample_are_the_published_ones(flash):
@@ -84,9 +84,9 @@ def test_the_statistics_of_the_sample_are_the_published_ones(flash):
     The published first quantile of sessions per day is that of another interpolation, and the spread of users' means
     counts other users; the published shares online later are those at some thousand random instants.
     """
-    found = presence.statistics(as_seen(*flash))
+    found = sessions.statistics(as_seen(*flash))
     loose = {"sessions per day, 5% quantile": 0.06, "session, sd of users' mean logarithms": 0.03}
-    for name, fact in presence.FACTS.items():
+    for name, fact in sample.FACTS.items():
         if name == "share of users never seen":
             continue
         later = 0.02 if name.startswith("online, online") else 0.002
@@ -122,7 +122,7 @@ def test_generated_crowds_differ_from_the_sample_little_more_than_halves_of_it_f
     distances = [
         stats.ks_2samp(generated, measured).statistic
         for generated, measured in zip(
-            laws_of(presence.watch(Flash().build(RunSetup(20_000, Streams(1))), 20_000, 1)),
+            laws_of(sample.watch(Flash().build(RunSetup(20_000, Streams(1))), 20_000, 1)),
             laws_of(as_seen(*flash)),
             strict=True,
         )
