@@ -146,9 +146,8 @@ def prepare(
 
 def _built(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> tuple[Blueprint, Executor]:
     from fedsim.learning.executors.first_look import check_fit
-    from fedsim.learning.models.flat_module import build_flat
+    from fedsim.learning.models.flat_module import build_flat, numerics
     from fedsim.learning.models.narrowing import narrow_models
-    from fedsim.learning.models.numerics import numerics
 
     with own_generators(0), opened_files() as opened:
         check_fit(setup)

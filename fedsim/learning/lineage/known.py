@@ -83,9 +83,9 @@ class Known:
 
     def records(self, digests: Sequence[str]) -> dict[str, Record]:
         waiting = {digest: self._records[digest] for digest in digests if digest in self._records}
-        if len(waiting) < len(digests):
-            return self._store.records([digest for digest in digests if digest not in waiting]) | waiting
-        return waiting
+        if self.alone or len(waiting) == len(digests):
+            return waiting
+        return self._store.records([digest for digest in digests if digest not in waiting]) | waiting
 
     def put_records(self, records: Mapping[str, Record]) -> None:
         self._records.update(records)

@@ -1,6 +1,7 @@
 """A module whose numbers all lie in one flat vector, so that a model is loaded by one copy."""
 
 import copy
+import platform
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -251,3 +252,9 @@ def _shaped(numbers: Tensor, shape: torch.Size, *, last: bool) -> Tensor:
         return numbers.view(shape)
     out, channels, height, width = shape
     return numbers.view(out, height, width, channels).permute(0, 3, 1, 2)
+
+
+def numerics() -> str:
+    """Return what bits depend on beside fedsim: the libraries that compute, and the abilities of the processor."""
+    capability = torch.backends.cpu.get_cpu_capability()
+    return f"torch {torch.__version__} numpy {np.__version__} {platform.machine()} {capability}"

@@ -97,15 +97,6 @@ def encoded(texts: Sequence[Sequence[str]], vocabulary: Mapping[str, int], lengt
     return found
 
 
-def lengths(tokens: IntArray) -> IntArray:
-    """Return how many tokens of each text are no padding, shape (n,).
-
-    >>> lengths(np.array([[5, 3, 0], [0, 0, 0]])).tolist()
-    [2, 0]
-    """
-    return np.asarray(np.count_nonzero(tokens != PADDING, axis=1), dtype=np.int64)
-
-
 _TRAIN_SHARE: Final = 0.8
 
 

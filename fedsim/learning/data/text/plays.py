@@ -6,7 +6,6 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from fedsim.arrays import IntArray
 from fedsim.errors import DataError
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.data.in_files import OR, InFiles, parted
@@ -34,8 +33,7 @@ class TinyShakespeare(InFiles):
     """
 
     source: ClassVar[str] = (
-        "github.com/karpathy/char-rnn, data/tinyshakespeare/input.txt; put it into tinyshakespeare, as it is or packed "
-        "by gzip"
+        "github.com/karpathy/char-rnn, data/tinyshakespeare/input.txt; put it into tinyshakespeare, plain or by gzip"
     )
     place: ClassVar[str] = "tinyshakespeare/input.txt"
     paths: ClassVar[tuple[str, ...]] = (f"{{where}}{OR}{{where}}.gz",)
@@ -54,7 +52,8 @@ class TinyShakespeare(InFiles):
         for text, cut in texts:
             if cut > self.length:
                 coded = np.array([tokens.get(character, UNKNOWN) for character in text], dtype=np.int64)
-                parts += [self._windows(coded[:cut]), self._windows(coded[cut:])]
+                windows = np.lib.stride_tricks.sliding_window_view(coded, self.length + 1)
+                parts += [windows[: cut - self.length : self.stride], windows[cut :: self.stride]]
         sizes, order = [len(part) for part in parts], np.arange(len(parts))
         if not sum(sizes[1::2]):
             raise DataError(f"{path}: no role says more than {self.length} characters; allowed: a shorter length")
@@ -62,9 +61,3 @@ class TinyShakespeare(InFiles):
         labels, classes = (samples[:, 1:], None) if each else (samples[:, -1], len(tokens) + 2)
         train, roles = np.repeat(order % 2 == 0, sizes), np.repeat(order // 2, sizes)
         return parted(path, samples[:, :-1], labels, train, roles, classes=classes, vocabulary=len(tokens) + 2)
-
-    def _windows(self, tokens: IntArray) -> IntArray:
-        """Return samples of a text with what follows as last column, shape (n, length + 1)."""
-        if tokens.size <= self.length:
-            return np.empty((0, self.length + 1), dtype=np.int64)
-        return np.lib.stride_tricks.sliding_window_view(tokens, self.length + 1)[:: self.stride]
