@@ -139,4 +139,4 @@ def test_a_selector_needs_nothing_but_numpy(tmp_path, monkeypatch):
     own = {"kind": "freshest:Freshest", "cohort": 3}
     history = simulate(TIMING.replace({"rounds": {"count": 4, "policy": "wait-for-all"}, "selector": own}))
     assert np.bincount(history.column("participations", "client")).tolist() == [2] * 6
-    check_selector(sys.modules["freshest"].Freshest)
+    check_selector(sys.modules["freshest"].Freshest, clients=12, rounds=8)

@@ -16,7 +16,7 @@ from tests.support.views import check_shares, reports_of, rng, view_of
 @pytest.mark.statistical
 def test_md_sampling_is_multinomial_and_unbiased():
     """m = 3 draws with p = 1/10, 2/10, 7/10: mean weight p, variance m p (1 - p), of kurtosis below 5."""
-    view, rounds, generator = view_of(3, samples=[10, 20, 70]), 20_000, rng()
+    view, rounds, generator = view_of(3, samples=[10, 20, 70]), 6_000, rng()
     draws, weights = np.zeros((rounds, 3)), np.zeros((rounds, 3))
     for i in range(rounds):
         cohort = MdSampling(3).select(view, generator)

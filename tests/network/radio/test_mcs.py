@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy import special
@@ -192,6 +192,7 @@ def test_means_do_not_depend_on_who_else_is_asked_about():
     assert np.all(np.diff(together) >= 0)
 
 
+@settings(max_examples=15)
 @given(level_db=st.floats(-8, 20), blocks=st.floats(0.01, 20), start_s=st.floats(0, 100))
 def test_transfers_wait_through_outages(level_db, blocks, start_s):
     law = ModulationAndCoding()

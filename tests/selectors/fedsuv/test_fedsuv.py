@@ -22,8 +22,7 @@ def teach(selector, tries, clients=10, features=None, **reported):
     """Let a selector make its first round's acquaintance and report each client (delivered, utility) some times."""
     selector.select(view_of(clients, features=features), rng())
     for client, (delivered, utility), times in tries:
-        for _ in range(times):
-            selector.observe(measured_reports_of([client], delivered, loss_rms=utility, **reported))
+        selector.observe(measured_reports_of([client] * times, delivered, loss_rms=utility, **reported))
 
 
 def test_rectangles_by_hand():
@@ -156,9 +155,7 @@ def test_the_dominated_leave_those_of_least_utility_first():
     one, two = FedSuv(1, utility_scale=1.0, rho=0.0, ridge=1e-3), FedSuv(1, utility_scale=1.0, rho=0.0, keep=2)
     for selector in (one, two):
         teach(selector, tries, clients=4)
-        selector.observe(measured_reports_of([1, 2, 3], delivered=False))
-        for _ in range(900):
-            selector.observe(measured_reports_of([1, 2, 3], delivered=[False] * 3))
+        selector.observe(measured_reports_of([1, 2, 3] * 901, delivered=False))
         selector.select(view_of(4, round=2), rng())
     assert one.left.tolist() == [0]
     assert two.left.tolist() == [0, 3]
@@ -254,8 +251,7 @@ def test_the_intersection_decides_who_is_dominated():
     """(8): in round 2 the bounds of 0 and 1 lie apart; late ones overlap, as beta has grown, but R does not grow."""
     selector = FedSuv(1, utility_scale=1.0, rho=0.0, keep=2, noise=0.8, delta=DELTA)
     teach(selector, [(0, (True, 2.0), 3000), (1, (True, 1.0), 30)], clients=2)
-    for _ in range(900):
-        selector.observe(measured_reports_of([1], delivered=False))
+    selector.observe(measured_reports_of([1] * 900, delivered=False))
     deviation = 1 / np.sqrt(1 + np.array([3000, 30]) / 0.8**2)
     middle = 1 - deviation**2
     gap = 2 * middle[0] - middle[1]
