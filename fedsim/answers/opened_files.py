@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import FrameType
-from typing import Any, AnyStr, Final
+from typing import Any, Final
 
 from fedsim.code_digest import is_users_file
 
@@ -100,23 +100,23 @@ def _content_of_variable(name: str) -> str:
     return _UNSET if value is None else hashlib.sha256(os.fsencode(value)).hexdigest()
 
 
-class _NotedEnvironment(os._Environ[AnyStr]):
+class _NotedEnvironment(os._Environ[Any]):
     """The variables of the environment, where those that the user's own code reads or sets are noted."""
 
-    def __getitem__(self, key: AnyStr) -> AnyStr:
+    def __getitem__(self, key: Any) -> Any:
         _note_variable(key, sys._getframe(1))
         return super().__getitem__(key)
 
-    def __setitem__(self, key: AnyStr, value: AnyStr) -> None:
+    def __setitem__(self, key: Any, value: Any) -> None:
         super().__setitem__(key, value)
         _note_variable(key, sys._getframe(1), is_set=True)
 
-    def __delitem__(self, key: AnyStr) -> None:
+    def __delitem__(self, key: Any) -> None:
         super().__delitem__(key)
         _note_variable(key, sys._getframe(1), is_set=True)
 
 
-def _note_variable(key: str | bytes, caller: FrameType, *, is_set: bool = False) -> None:
+def _note_variable(key: Any, caller: FrameType, *, is_set: bool = False) -> None:
     noting = _noting.all
     if not noting or not isinstance(key, str | bytes) or not _by_the_user(caller):
         return
