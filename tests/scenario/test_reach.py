@@ -125,6 +125,44 @@ def test_own_parts_and_edge_servers_are_foreseen_too(changes, given_up, monkeypa
         simulate(WORK.replace({"rounds.policy": ASYNCHRONOUS, **changes}))
 
 
+@pytest.mark.parametrize(
+    "windows",
+    [
+        {"kind": "traces", "period_s": 20.0, "ends_s": 7.8},
+        {"kind": "traces", "period_s": 1e6, "ends_s": 7.8},
+        {"kind": "markov", "mean_on_s": 0.2, "mean_off_s": 1.0},
+    ],
+)
+def test_windows_shorter_than_any_task_are_told_after_few_clients(windows, monkeypatch, tmp_path):
+    """The shortest task takes 7.9 s, and clients are given up after 8 s."""
+    monkeypatch.setattr(asynchronous, "PATIENCE", 150)
+    monkeypatch.setattr(asynchronous, "LOOKS", 1_000)
+    with pytest.raises(ScenarioError, match=r"give_up_s: .* 100 clients in a row .*: none of .* stays online"):
+        simulate(in_windows(windows, tmp_path))
+
+
+@pytest.mark.parametrize(
+    "windows",
+    [
+        {"kind": "traces", "period_s": 20.0, "ends_s": 7.95},
+        {"kind": "traces", "period_s": 20.0, "ends_s": 7.8, "long": 0},
+        {"kind": "markov", "mean_on_s": 4.0, "mean_off_s": 1.0},
+    ],
+)
+def test_windows_with_time_for_a_task_are_waited_for(windows, tmp_path):
+    assert simulate(in_windows(windows, tmp_path)).rounds.num_rows == 2
+
+
+def in_windows(windows, folder):
+    """Return the scenario with an availability; one of traces has a window of each client from 1 s on."""
+    if windows["kind"] == "traces":
+        ends_s = [windows["period_s"] / 2 if i == windows.get("long") else windows["ends_s"] + 1.0 for i in range(6)]
+        rows = "".join(f"{i},1,{end_s},{windows['period_s']}\n" for i, end_s in enumerate(ends_s))
+        (folder / "windows.csv").write_text("client,start_s,end_s,period_s\n" + rows)
+        windows = {"kind": "traces", "path": str(folder / "windows.csv")}
+    return WORK.replace({"rounds.policy": ASYNCHRONOUS | {"give_up_s": 8.0}, "devices.availability": windows})
+
+
 @pytest.mark.parametrize(("compute_s", "given_up"), [(None, 100), (5.4, 150)])
 def test_a_testbed_is_refused_by_the_laws_unless_it_states_its_times(compute_s, given_up, monkeypatch):
     monkeypatch.setattr(asynchronous, "PATIENCE", 150)
