@@ -8,7 +8,7 @@ import wave
 import zipfile
 import zlib
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, get_args
@@ -213,6 +213,15 @@ def first_ones(samples: int, share: float) -> BoolArray:
 def check_parts(path: Path, train: BoolArray) -> None:
     if not train.any() or train.all():
         raise DataError(f"{path}: has no samples for training, or none for tests; allowed: the publishers' whole set")
+
+
+def owners(parts: Sequence[Sized]) -> IntArray:
+    """Return the number of the part to which each row of parts belongs, when they stand one after the other.
+
+    >>> owners(["ab", "", "c"]).tolist()
+    [0, 0, 2]
+    """
+    return np.repeat(np.arange(len(parts)), [len(part) for part in parts])
 
 
 def numbered(names: Sequence[str]) -> IntArray:

@@ -10,11 +10,9 @@ from pydantic import Field
 from fedsim.arrays import IntArray
 from fedsim.capabilities import USERS
 from fedsim.learning.data.datasets import AlwaysThere, Dataset
-from fedsim.learning.data.in_files import first_ones, parted
+from fedsim.learning.data.in_files import first_ones, owners, parted
 from fedsim.streams import Streams
 from fedsim.units import Bound
-
-_TRAIN, _LEAST = 0.9, 50
 
 
 class Synthetic(AlwaysThere):
@@ -56,13 +54,13 @@ class Synthetic(AlwaysThere):
     def read(self) -> Dataset:
         streams = Streams(self.seed)
         users = [self._user(streams.generator("synthetic", k)) for k in range(self.users)]
-        x, y = map(np.concatenate, zip(*users, strict=True))
-        sizes = [labels.size for _, labels in users]
-        train = np.concatenate([first_ones(size, _TRAIN) for size in sizes])
-        return parted(Path("synthetic"), x, y, train, np.repeat(np.arange(self.users), sizes), classes=self.classes)
+        x, y = zip(*users, strict=True)
+        train = np.concatenate([first_ones(len(labels), 0.9) for labels in y])
+        samples, labels = np.concatenate(x), np.concatenate(y)
+        return parted(Path("synthetic"), samples, labels, train, owners(y), classes=self.classes)
 
     def _user(self, draws: np.random.Generator) -> tuple[NDArray[np.float32], IntArray]:
-        size = int(draws.lognormal(4.0, 2.0)) + _LEAST
+        size = int(draws.lognormal(4.0, 2.0)) + 50
         shift, mean = draws.normal(0.0, self.a), draws.normal(0.0, self.b)
         weights = draws.normal(shift, 1.0, (self.features, self.classes))
         biases = draws.normal(shift, 1.0, self.classes)

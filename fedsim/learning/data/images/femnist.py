@@ -9,7 +9,7 @@ from pydantic import Field
 from fedsim.errors import ScenarioError
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.data.images.leaf import CLASSES, samples_of
-from fedsim.learning.data.in_files import InFiles
+from fedsim.learning.data.in_files import InFiles, owners
 
 
 class FEMNIST(InFiles):
@@ -46,7 +46,7 @@ class FEMNIST(InFiles):
                 f"samples; allowed: 1 to {len(writers)}"
             )
         tests = samples_of(test, None, None if self.users is None else {name for _, name in writers})
-        user = np.repeat(np.arange(len(writers)), [labels.size for _, labels in writers.values()])
+        users = owners([labels for _, labels in writers.values()])
         x, y = map(np.concatenate, zip(*writers.values(), strict=True))
         test_x, test_y = map(np.concatenate, zip(*tests.values(), strict=True))
-        return Dataset(x, y, test_x, test_y, classes=CLASSES, pixel_max=255, train_users=user)
+        return Dataset(x, y, test_x, test_y, classes=CLASSES, pixel_max=255, train_users=users)

@@ -30,16 +30,6 @@ class IdxFiles(InFiles):
         writer: a table with a column ``user`` of whole numbers from 0 and one row for each sample, in their order.
     digest : str, optional
         32 hexadecimal digits that the digest of the content must be; it is then part of the experiment.
-
-    Examples
-    --------
-    >>> letters = IdxFiles(name="letters", classes=26)
-    >>> letters.available("no-such-folder"), letters.provides
-    (False, frozenset())
-    >>> letters.load("no-such-folder")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    fedsim.errors.DataError: idx-files is not in no-such-folder/letters/raw (missing: letters/raw/train-images-idx3-...
     """
 
     source: ClassVar[str] = "write the files of your set in MNIST's form"

@@ -15,7 +15,6 @@ from fedsim.learning.data.in_files import OR, InFiles, form_of, numbered, parted
 from fedsim.learning.data.sound.mel import BANDS, FRAMES, log_mel, read_wav
 
 _RATE: Final = 8000
-_TEST_TAKES: Final = 5
 _RECORDING: Final = re.compile(r"(\d)_([a-z]+)_(\d+)\.wav")
 _FEATURES: Final = "fsdd_logmel.npz"
 
@@ -37,7 +36,7 @@ class SpokenDigits(InFiles):
     def read(self, place: Path) -> Dataset:
         files = self.files(place)
         images, labels, speakers, takes = _features(files[0]) if files[0].name == _FEATURES else _recorded(files)
-        return parted(files[0], images, labels, takes >= _TEST_TAKES, speakers, classes=10, pixel_max=255)
+        return parted(files[0], images, labels, takes > 4, speakers, classes=10, pixel_max=255)
 
 
 def _features(path: Path) -> tuple[Images, IntArray, IntArray, IntArray]:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from fedsim.errors import DataError
 from fedsim.learning.data.datasets import Dataset
-from fedsim.learning.data.in_files import OR, InFiles, parted
+from fedsim.learning.data.in_files import OR, InFiles, owners, parted
 from fedsim.learning.data.text.in_words import UNKNOWN
 from fedsim.learning.data.text.rows import read_speeches
 
@@ -44,20 +44,19 @@ class TinyShakespeare(InFiles):
     targets: Literal["last", "each"] = "last"
 
     def read(self, place: Path) -> Dataset:
-        (path,) = self.files(place)
+        path = self.files(place)[0]
         texts = [(text, int(self.train_share * len(text))) for text in read_speeches(path).values()]
-        known = sorted({*"".join(text[:cut] for text, cut in texts)})
-        tokens = {character: token for token, character in enumerate(known, UNKNOWN + 1)}
+        known = {*"".join(text[:cut] for text, cut in texts)}
+        tokens = {character: token for token, character in enumerate(sorted(known), UNKNOWN + 1)}
         parts = []  # of each role: its samples for training, then those for testing
         for text, cut in texts:
             if cut > self.length:
                 coded = np.array([tokens.get(character, UNKNOWN) for character in text], dtype=np.int64)
                 windows = np.lib.stride_tricks.sliding_window_view(coded, self.length + 1)
                 parts += [windows[: cut - self.length : self.stride], windows[cut :: self.stride]]
-        sizes, order = [len(part) for part in parts], np.arange(len(parts))
-        if not sum(sizes[1::2]):
+        if not any(map(len, parts[1::2])):
             raise DataError(f"{path}: no role says more than {self.length} characters; allowed: a shorter length")
         samples, each = np.concatenate(parts), self.targets == "each"
         labels, classes = (samples[:, 1:], None) if each else (samples[:, -1], len(tokens) + 2)
-        train, roles = np.repeat(order % 2 == 0, sizes), np.repeat(order // 2, sizes)
-        return parted(path, samples[:, :-1], labels, train, roles, classes=classes, vocabulary=len(tokens) + 2)
+        of = owners(parts)
+        return parted(path, samples[:, :-1], labels, of % 2 == 0, of // 2, classes=classes, vocabulary=len(tokens) + 2)
