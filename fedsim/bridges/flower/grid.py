@@ -92,7 +92,7 @@ class SimulatedGrid(Grid):
         self._playing = Playing(self._testbed, policy, self.replies, counts, cancels=given.rounds.late.cancels)
         self._metrics = accuracy, loss
         self._exchanges: dict[str, Exchange] = {}
-        self._pushed = self._weighed_rounds = self._failed = self._looks = self._no_shares = 0
+        self._pushed = self._weighed_rounds = self._failed = self._looks = self._no_shares = self._overslept = 0
         self.set_run(Run.create_empty(_RUN_ID))
 
     @property
@@ -131,6 +131,8 @@ class SimulatedGrid(Grid):
             counted = {
                 "replies were errors, which the strategy has not used": self._failed,
                 "evaluations have an accuracy that is no share in [0, 1], which is left out": self._no_shares,
+                "sleeps lasted until all messages were answered or lost (rounds.late = 'cancel'); with 'drop' replies "
+                "come one by one": self._overslept,
             }
             history = self._testbed.finish([f"{count} {what}" for what, count in counted.items() if count])
         if self.replies.other_than_expected:
@@ -208,6 +210,7 @@ class SimulatedGrid(Grid):
         self._look()
         end_s = self.now_s + seconds
         self._playing.play(self._exchanges.values(), math.inf if self._playing.cancels else seconds)
+        self._overslept += self._playing.cancels and self.now_s > end_s
         self._playing.sleep(end_s)
 
     def _look(self) -> None:

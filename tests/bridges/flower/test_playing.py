@@ -172,6 +172,21 @@ def test_fast_nodes_do_not_wait_for_a_slow_one_where_late_clients_go_on():
     assert seen == [(0.5 * number, node) for number in (1, 2, 3) for node in (0, 1)]
 
 
+@pytest.mark.parametrize(("late", "notes"), [("cancel", 1), ("drop", 0)])
+def test_a_sleep_that_waits_for_all_replies_is_told(late, notes):
+    def main(grid):
+        list(grid.push_messages([ask(grid, node) for node in grid.get_node_ids()]))
+        time.sleep(0.25)
+        time.sleep(20.0)
+
+    works_s = FromInstruction(lambda *_: 12.0)
+    grid = SimulatedGrid(
+        plain_scenario(**{"rounds.late": late}), make_client_app(), counts="compute_s", foresight=works_s
+    )
+    history = grid.serve(make_plain_server_app(lambda grid, _: main(grid)))
+    assert sum("1 sleeps lasted until all messages were answered" in note for note in history.notes) == notes
+
+
 @pytest.fixture
 def coming_and_going(tmp_path):
     """Client 0 is there from 0 to 50 s, client 1 from 20 to 90 s, client 2 from 40 to 100 s, of each 100 s."""
