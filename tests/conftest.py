@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from threadpoolctl import threadpool_limits
 
 # No test fails for the time that an example takes. Thirty examples a run, which differ from run to run.
 settings.register_profile("untimed", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
@@ -19,8 +18,6 @@ settings.load_profile("untimed")
 os.environ.setdefault("FEDSIM_EXECUTOR", "sequential")
 # Two test processes on two cores: a second thread of each would wait in a loop for work on small arrays.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# NumPy is loaded already where pytest-randomly is, and has read that it may have more.
-threadpool_limits(1, user_api="blas")
 # No test writes into the store of the user who runs it.
 os.environ["FEDSIM_STORE"] = "none"
 
