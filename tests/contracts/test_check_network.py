@@ -24,7 +24,7 @@ GRAPH = {
 }
 LATENCY = {"kind": "latency", "downlink": "zero", "uplink": {"kind": "shifted-exponential", "shift_s": 1, "scale_s": 2}}
 TABLES = {
-    "5g-midband": {"kind": "5g-midband", "rate": "shannon"},  # a mean over fading and coding takes long to work out
+    "5g-midband": {"kind": "5g-midband", "rate": "shannon"},
     "graph": GRAPH,
     "latency": LATENCY,
     "rate-traces": {"kind": "rate-traces", **NETWORK_OPTIONS["rate-traces"]},
@@ -34,6 +34,12 @@ TABLES = {
 @pytest.mark.parametrize("kind", by_family(NETWORKS, module))
 def test_networks_of_fedsim_are_sound(kind):
     check_network(TABLES.get(kind, kind), bits=1e6 if kind == "nb-iot" else 3e7, rtol=0.25)
+
+
+@pytest.mark.slow
+def test_midband_is_sound_with_the_rate_that_it_has_by_default():
+    """A mean over fading and coding takes long to work out."""
+    check_network("5g-midband", bits=3e7, rtol=0.25)
 
 
 @pytest.mark.parametrize("rule", [*by_family(SHARINGS, module), "multicast"])
