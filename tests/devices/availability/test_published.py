@@ -106,7 +106,7 @@ def test_the_shares_online_later_are_those_of_a_look_at_every_minute(flash):
             apart = later_s // 60
             again[later_s] += np.sum(online[:-apart] & online[apart:])
             asked[later_s] += np.sum(online[:-apart])
-    found = statistics(seen)
+    found = sessions.statistics(seen)
     for later_s in LATER_S:
         share = again[later_s] / asked[later_s]
         assert found[f"online, online {later_s} s later"] == pytest.approx(share, abs=0.0015)
