@@ -1,7 +1,6 @@
 """FedSUV: bandits of validity and utility, and selection among clients that may be Pareto-optimal in both.
 
-"FedSUV: Validity and Utility-guided Client Selection for Federated Learning". Numbers of equations, sections and lines
-(of Algorithm 1) are the paper's.
+Numbers of equations, sections and lines (of Algorithm 1) are the paper's.
 """
 
 from typing import Annotated, Final, Literal

@@ -1,7 +1,6 @@
 """Oort: exploitation by statistical times system utility, exploration by speed, and a pacer of the duration.
 
-Lai, Zhu, Madhyastha and Chowdhury, "Oort: Efficient Federated Learning via Guided Participant Selection", OSDI 2021.
-Equation and line numbers are those of its equation (1) and Algorithm 1.
+Equation and line numbers are those of the paper's equation (1) and Algorithm 1.
 """
 
 import math
