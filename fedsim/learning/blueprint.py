@@ -122,10 +122,11 @@ def prepare(
     """Return the description of a run's model and executor, and the executor, which may be built later."""
     if not _of_fedsim(choice) or trains_by_own_code(setup):
         return _built(setup, choice, samples)
-    kept = store.arrays(_digest(setup, choice, samples))
+    digest = _digest(setup, choice, samples)
+    kept = store.arrays(digest)
     if kept is None:
         found = _built(setup, choice, samples)
-        store.put_arrays(_digest(setup, choice, samples), found[0].to_arrays())
+        store.put_arrays(digest, found[0].to_arrays())
         return found
     blueprint = Blueprint.from_arrays(kept)
 
@@ -134,7 +135,7 @@ def prepare(
             setup, replace(choice, executor=blueprint.used.kind, device=blueprint.used.device), samples
         )
         if _words(again) != _words(blueprint):
-            store.remove_arrays(_digest(setup, choice, samples))
+            store.remove_arrays(digest)
             raise FedsimError(
                 f"executor: {blueprint.used.kind!r} on this machine has changed while fedsim knew it "
                 "from an earlier run; it has been forgotten, so that the same run works when it is started again"

@@ -85,13 +85,7 @@ def floored_normal_mean(centre: FloatArray, std: float, floor: float) -> FloatAr
 
 
 class Zero(Component):
-    """A time of 0.
-
-    Examples
-    --------
-    >>> Zero().quantile(np.array([0.1, 0.9])).tolist(), Zero().mean_s()
-    ([0.0, 0.0], 0.0)
-    """
+    """A time of 0."""
 
     def quantile(self, u: FloatArray) -> FloatArray:
         return np.zeros_like(u)
@@ -106,12 +100,6 @@ class Constant(Component):
     Attributes
     ----------
     value_s : in seconds, at least 0
-
-    Examples
-    --------
-    >>> law = Constant(value_s=0.25)
-    >>> law.quantile(np.array([0.1, 0.9])).tolist(), law.mean_s()
-    ([0.25, 0.25], 0.25)
     """
 
     value_s: NonNegative[Seconds]
@@ -214,12 +202,6 @@ class Empirical(Component):
     Attributes
     ----------
     values_s : the times in any order; a time given twice is twice as likely
-
-    Examples
-    --------
-    >>> law = Empirical(values_s=[3.0, 1.0, 1.0, 7.0])
-    >>> law.quantile(np.array([0.4, 0.6, 0.99])).tolist(), law.mean_s()
-    ([1.0, 3.0, 7.0], 3.0)
     """
 
     values_s: Annotated[tuple[NonNegative[Seconds], ...], Field(min_length=1, strict=False)]

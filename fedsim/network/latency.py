@@ -38,16 +38,6 @@ class LatencyNetwork(Component):
         are known one by one.
     transport : transport
         What TCP adds to each message; ``none``, the default, for nothing. With one, sizes matter.
-
-    Examples
-    --------
-    >>> from fedsim.run_setup import RunSetup
-    >>> from fedsim.streams import Streams
-    >>> second = {"kind": "constant", "value_s": 1.0}
-    >>> network = LatencyNetwork(downlink="zero", uplink=second, uplink_factor=[1.0, 2.5])
-    >>> links = network.build(RunSetup.at(np.zeros((2, 2)), Streams(0)))
-    >>> links.uplink_s(np.array([1, 0]), draw=1, start_s=np.zeros(2), bits=1e6).tolist()
-    [2.5, 1.0]
     """
 
     downlink: Annotated[LatencyLaw, Slot(LATENCY_LAWS)]
@@ -120,14 +110,6 @@ class TwoSpeed(Component):
     fast_from_s, fast_to_s, slow_from_s, slow_to_s : ends of the two ranges of centres; the first is not reached
     std_s : standard deviation of the normal noise of all clients
     floor_s : tau_min; draws below it become it (a point mass, not a redraw)
-
-    Examples
-    --------
-    >>> from fedsim.run_setup import RunSetup
-    >>> from fedsim.streams import Streams
-    >>> links = TwoSpeed(std_s=0.0).build(RunSetup.at(np.zeros((4, 2)), Streams(0)))
-    >>> links.expected_uplink_s(bits=1e6).round(3).tolist()
-    [0.125, 0.2, 0.8, 0.9]
     """
 
     requires: ClassVar[frozenset[str]] = frozenset()

@@ -17,22 +17,6 @@ class Transfer(ABC):
     ----------
     done : event that triggers when the last bit has arrived; never if the link carries nothing
     announces_arrival : whether `arrives_s` is finite before `done` triggers
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fedsim.clock import Clock
-    >>> from fedsim.network import Cell
-    >>> from fedsim.run_setup import RunSetup
-    >>> from fedsim.streams import Streams
-    >>> uplink = {"sharing": "first-come", "bandwidth_hz": 1e6}
-    >>> cell = Cell(uplink=uplink, access="none", fading="none", shadowing_sigma_db=0.0)
-    >>> clock = Clock()
-    >>> upload = cell.build(RunSetup.at(np.array([[20.0, 0.0]]), Streams(0))).open(clock).uplink(0, bits=7.4e6)
-    >>> clock.run(until=0.5)
-    >>> round(upload.sent_bits() / 7.4e6, 3), upload.done.triggered
-    (0.5, False)
-    >>> upload.cancel()  # `done` never triggers
     """
 
     __slots__ = ()

@@ -83,15 +83,6 @@ class Privacy(Settings):
     composition : what the updates of a client leak together; None for the sum of their epsilons
     amplification : ``"poisson"`` where the composition counts that the server draws each client by itself, in secret,
         as the selector ``poisson`` does; central privacy only
-
-    Examples
-    --------
-    >>> privacy = Privacy(
-    ...     budget={"kind": "uniform", "epsilon": 20.0, "releases": 50}, mechanism={"kind": "laplace-l1", "clip": 4.0}
-    ... )
-    >>> accountant = privacy.accountant(clients=3)
-    >>> accountant.charge(0), privacy.total  # 20 / 50 for the first release
-    ((0.4, 1), 20.0)
     """
 
     budget: Annotated[Budget, Slot(BUDGETS)]

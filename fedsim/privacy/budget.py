@@ -147,12 +147,6 @@ class UniformBudget(Component):
     ----------
     epsilon : sum of all terms
     releases : number of terms, the horizon
-
-    Examples
-    --------
-    >>> budget = UniformBudget(epsilon=20.0, releases=50)
-    >>> budget.term([1, 50, 51]).tolist(), float(budget.leaked(60))
-    ([0.4, 0.4, 0.0], 20.0)
     """
 
     epsilon: Annotated[float, Field(gt=0)]
@@ -175,12 +169,6 @@ class UnlimitedBudget(Component):
     Attributes
     ----------
     epsilon : cost of each release
-
-    Examples
-    --------
-    >>> budget = UnlimitedBudget(epsilon=0.5)
-    >>> float(budget.leaked(1000)), budget.total
-    (500.0, inf)
     """
 
     epsilon: Annotated[float, Field(gt=0)]

@@ -98,12 +98,6 @@ class LaplaceCounts(_Paid):
     Attributes
     ----------
     epsilon : cost of a client's histogram, below the budget; None for a tenth of the budget
-
-    Examples
-    --------
-    >>> shares = LaplaceCounts().release(np.array([30, 10, 0]), 2.0, np.random.default_rng(0))
-    >>> shares.round(2).tolist()  # near 0.75, 0.25 and 0: noise of the mean size 1 / 2 on counts
-    [0.76, 0.24, 0.0]
     """
 
     def release(self, counts: IntArray, epsilon: float, rng: Generator) -> FloatArray:
@@ -111,14 +105,7 @@ class LaplaceCounts(_Paid):
 
 
 class ExactHistograms(Component):
-    """Shares as they are, at no cost: they leak without bound, and the run says so.
-
-    Examples
-    --------
-    >>> exact = ExactHistograms()
-    >>> exact.release(np.array([30, 10, 0]), 0.0, np.random.default_rng(0)).tolist(), exact.cost(20.0)
-    ([0.75, 0.25, 0.0], 0.0)
-    """
+    """Shares as they are, at no cost: they leak without bound, and the run says so."""
 
     def cost(self, budget: float) -> float:
         return 0.0

@@ -290,15 +290,6 @@ class L1ClippedLaplace(_LaplaceNoise):
         They leak: the guarantee then holds for the other coordinates only.
     noise_statistics : whether running statistics are clipped and get noise as part of the update
         By default they are averaged in clear, since a variance with noise may fall below zero, and leak.
-
-    Examples
-    --------
-    >>> mechanism, update = L1ClippedLaplace(clip=4.0), np.array([6.0, -2.0], dtype=np.float32)
-    >>> buffers, rng = np.zeros(2, dtype=bool), np.random.default_rng(0)
-    >>> mechanism.clipped(update, buffers).tolist(), mechanism.scale(2.0)  # times 4 / (6 + 2); and 2 * 4 / 2
-    ([3.0, -1.0], 4.0)
-    >>> bool(np.all(mechanism.release(update, 2.0, buffers, rng) == update))
-    False
     """
 
     clip: Annotated[float, Field(gt=0)]
@@ -328,13 +319,6 @@ class CoordinateClampLaplace(_LaplaceNoise):
         They leak, with no guarantee at all. On by default because the published code sends batch normalisation in
         clear: its running statistics and also its weights and biases. The learner's mask decides what is exempt.
     noise_statistics : whether running statistics are clamped and get noise as part of the update
-
-    Examples
-    --------
-    >>> mechanism = CoordinateClampLaplace(delta_f=0.5)
-    >>> update, buffers = np.array([0.4, -0.125, 7.0], dtype=np.float32), np.array([False, False, True])
-    >>> mechanism.clipped(update, buffers).tolist(), mechanism.scale(2.0)  # to 0.5 / 2; the buffer in clear; 0.5 / 2
-    ([0.25, -0.125, 7.0], 0.25)
     """
 
     delta_f: Annotated[float, Field(gt=0)]

@@ -70,14 +70,6 @@ class LaplaceNumbers(Component):
     ----------
     share : share of a client's epsilon that its numbers cost together; the updates have the rest
     clip : largest loss that is sent; 5 is about twice the loss of a guess among ten classes
-
-    Examples
-    --------
-    >>> numbers, rng = LaplaceNumbers(share=0.1, clip=5.0), np.random.default_rng(0)
-    >>> round(numbers.release("loss", 9.0, 1e6, rng), 3)  # clipped; hardly any noise at such an epsilon
-    5.0
-    >>> 0.0 <= numbers.release("loss", 2.5, 0.1, rng) <= 5.0  # noise of the mean size 5 / 0.1, and clipped again
-    True
     """
 
     share: Annotated[float, Field(gt=0, le=0.99)] = 0.1
@@ -95,14 +87,7 @@ class LaplaceNumbers(Component):
 
 
 class ExactNumbers(Component):
-    """Numbers as they are, at no cost: they leak without bound, and the run says so.
-
-    Examples
-    --------
-    >>> exact = ExactNumbers()
-    >>> exact.release("loss", 2.5, 0.1, np.random.default_rng(0)), exact.share
-    (2.5, 0.0)
-    """
+    """Numbers as they are, at no cost: they leak without bound, and the run says so."""
 
     @property
     def share(self) -> float:

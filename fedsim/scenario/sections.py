@@ -38,12 +38,6 @@ class Crowd(Settings):
     ----------
     clients : number of clients, 1 to 10**8
     placement : positions, for networks with distances; a disc of 250 m by default
-
-    Examples
-    --------
-    >>> crowd = Crowd(clients=300, placement={"kind": "disc", "radius_m": 100.0})
-    >>> crowd.clients, crowd.placement.radius_m, Crowd(clients=300).placement.radius_m
-    (300, 100.0, 250.0)
     """
 
     clients: Annotated[int, Field(ge=1, le=10**8)]
@@ -124,12 +118,6 @@ class Rounds(Settings):
     until_s : no round starts at or after this second, and an asynchronous one ends then if no update can come any more
     target_accuracy : the run ends after the first round whose evaluation reaches it; 0.8 or ``"80 %"``
     target : the same for any metric of the task, or its loss; of such a metric reports and summaries state the seconds
-
-    Examples
-    --------
-    >>> rounds = Rounds(count=30, policy={"kind": "deadline", "deadline_s": 10.0})
-    >>> rounds.policy.deadline_s, rounds.until_s, Rounds(count=30).policy
-    (10.0, None, WaitForAll())
     """
 
     count: Whole
@@ -167,16 +155,6 @@ class Results(Settings):
         run. The history then has the table ``accounts``
     noise_to_signal : whether the table of rounds states how much noise of privacy the updates have that it used
         Their trainings then run at the end of each round, not when a model is evaluated.
-
-    Examples
-    --------
-    >>> Results(evaluate_every=5, evaluate_clients=10).evaluate_clients, Results().evaluate_clients
-    (10, 'never')
-    >>> from fedsim import Scenario
-    >>> Scenario.load("scenarios/quickstart.toml").replace({"results.evaluate_every": 0})
-    Traceback (most recent call last):
-        ...
-    fedsim.errors.ScenarioError: results.evaluate_every: 0 is not allowed; input should be greater than or equal to 1
     """
 
     evaluate_every: Whole = 1

@@ -33,14 +33,6 @@ class All(PublishedSelector):
         [rounds]
         policy = { kind = "quorum", share = 0.1, max_wait_s = 100.0 }
         late = { kind = "stale", weight = "constant", max_staleness = 5 }
-
-    Examples
-    --------
-    >>> from fedsim import Testbed
-    >>> with Testbed("scenarios/testbed/cell.toml") as testbed:
-    ...     view = testbed.view()
-    >>> All().select(view, np.random.default_rng(0)).client.size, view.clients
-    (40, 40)
     """
 
     paper = (
@@ -53,19 +45,7 @@ class All(PublishedSelector):
 
 
 class Uniform(CohortSelector):
-    """Draw the cohort uniformly without replacement among the candidates.
-
-    Examples
-    --------
-    >>> from fedsim import Testbed
-    >>> with Testbed("scenarios/testbed/cell.toml") as testbed:
-    ...     view = testbed.view()
-    >>> rng = np.random.default_rng(1)
-    >>> [Uniform(cohort=3).select(view, rng).client.tolist() for _ in range(2)]
-    [[17, 19, 30], [5, 32, 37]]
-    >>> Uniform(cohort=41).select(view, rng).client.size  # no more than there are
-    40
-    """
+    """Draw the cohort uniformly without replacement among the candidates."""
 
     paper = (
         "McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data, "
@@ -250,19 +230,6 @@ class Fastest(CohortSelector):
 
     No server knows these means in advance. The same clients take part in every round in which they are candidates:
     their privacy budgets drain, and the data of all other clients are not used.
-
-    Examples
-    --------
-    >>> from fedsim import Testbed
-    >>> with Testbed("scenarios/testbed/cell.toml") as testbed:
-    ...     known = testbed.view()
-    >>> oracle = OracleView(**vars(known), expected_duration_s=np.linspace(4.0, 0.1, 40))
-    >>> Fastest(cohort=3).select(oracle, np.random.default_rng(0)).client.tolist()
-    [37, 38, 39]
-    >>> Fastest(cohort=3).select(known, np.random.default_rng(0))
-    Traceback (most recent call last):
-        ...
-    fedsim.errors.SelectorError: Fastest is an oracle: it needs a view with expected_duration_s
     """
 
     paper = (

@@ -45,14 +45,6 @@ class Downlink(CellLink):
     ----------
     fading_in_shares : ``"drawn"``, the bits of a share are integrated over the client's fading blocks, or ``"mean"``,
         its mean efficiency counts (`fedsim.network.medium.cell`); in the uplink too, and on the radio access of graphs
-
-    Examples
-    --------
-    >>> from fedsim.run_setup import RunSetup
-    >>> from fedsim.streams import Streams
-    >>> links = Cell(downlink=Downlink(sharing="multicast")).build(RunSetup.at(np.array([[50.0, 0.0]]), Streams(0)))
-    >>> links.broadcast, links.shared
-    (True, Directions(down=True, up=False))
     """
 
     sharing: Annotated[Sharing, SharingSlot(SHARINGS, words=("dedicated", "multicast", "multicast-rateless"))] = (
@@ -75,14 +67,6 @@ class Uplink(ClientLink):
     power_control : ``"full"``, ``"fractional"`` or ``"spread"``: power of a client in its share of a band that clients
         share; fractional also where its band is its own (`fedsim.network.radio.shares.power_control`)
     fading_in_shares : as in the downlink
-
-    Examples
-    --------
-    >>> from fedsim.run_setup import RunSetup
-    >>> from fedsim.streams import Streams
-    >>> cell = Cell(uplink=Uplink(bandwidth_hz=20e6, sharing="equal"))
-    >>> cell.build(RunSetup.at(np.array([[50.0, 0.0]]), Streams(0))).shared
-    Directions(down=False, up=True)
     """
 
     sharing: Annotated[Sharing, SharingSlot(SHARINGS)] = "dedicated"
@@ -116,16 +100,6 @@ class Cell(Component):
     sites : the sites on the same frequencies; None for the one at the origin alone
     access : waits for a grant, after idle, and on the way to the server; ``none`` for no waits
     transport : what a wide-area path adds to each message; ``none`` for nothing
-
-    Examples
-    --------
-    >>> from fedsim.run_setup import RunSetup
-    >>> from fedsim.streams import Streams
-    >>> cell = Cell(uplink={"bandwidth_hz": 2e6}, fading="none", shadowing_sigma_db=0.0, access="none")
-    >>> links = cell.build(RunSetup.at(np.array([[20.0, 0.0]]), Streams(0)))
-    >>> took_s = links.uplink_s(np.array([0]), draw=1, start_s=np.zeros(1), bits=14.8e6)
-    >>> round(float(took_s[0]), 6)  # 2 MHz at the ceiling of 7.4 bit/s/Hz
-    1.0
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})

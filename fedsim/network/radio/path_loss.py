@@ -33,11 +33,6 @@ class FreeSpace(Component):
     Attributes
     ----------
     carrier_hz : carrier frequency, 2 GHz by default
-
-    Examples
-    --------
-    >>> round(float(FreeSpace(carrier_hz=2.4e9).loss_db(100.0)), 2)
-    80.05
     """
 
     carrier_hz: Positive[Hertz] = 2e9
@@ -61,11 +56,6 @@ class LogDistance(Component):
     exponent : a tenth of the dB that a decade of distance costs, above 0
     reference_loss_db : loss at the reference distance, at least 0
     reference_distance_m : above 0
-
-    Examples
-    --------
-    >>> round(float(LogDistance().loss_db(100.0)), 1)
-    90.5
     """
 
     exponent: Positive[Exponent] = 3.76

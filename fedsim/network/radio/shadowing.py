@@ -95,15 +95,7 @@ SHADOWING: Final = Contract("shadowing", BuildingShadowing, {"standard": _STANDA
 
 
 class IndependentShadowing(Component):
-    """Independent shadowing of every client and site, at any positions.
-
-    Examples
-    --------
-    >>> from fedsim.streams import Streams
-    >>> drawn = IndependentShadowing().standard(np.zeros((10_000, 2)), sites=2, streams=Streams(0))
-    >>> bool(abs(drawn.std() - 1) < 0.02), bool(abs(np.corrcoef(drawn.T)[0, 1]) < 0.03)
-    (True, True)
-    """
+    """Independent shadowing of every client and site, at any positions."""
 
     def standard(
         self, positions_m: FloatArray, sites: int, streams: Streams, client: IntArray | None = None
@@ -139,14 +131,6 @@ class CorrelatedShadowing(Component):
     ``"exact"`` multiplies independent normals by the Cholesky factor of the correlation matrix in the order of the
     clients; a client's value depends on those before it and not on those after it (up to rounding). At most
     `MOST_EXACT` clients.
-
-    Examples
-    --------
-    >>> from fedsim.streams import Streams
-    >>> law, places_m = CorrelatedShadowing(decorrelation_m=50.0), np.array([[0.0, 0.0], [50.0, 0.0]])
-    >>> drawn = np.array([law.standard(places_m, 1, Streams(seed))[:, 0] for seed in range(400)])
-    >>> bool(abs(np.corrcoef(drawn.T)[0, 1] - np.exp(-1)) < 0.1)
-    True
     """
 
     decorrelation_m: Annotated[Positive[Metres], Bound(1e-2, 1e9)] = 50.0

@@ -33,12 +33,6 @@ class Sites(Settings):
     uplink_backoff_db : mean reduction of the power of clients of other cells below their greatest, by power control
     rings : of sites around the origin, and around any site in the uplink; 0 for no neighbours, 1 for six
     serving_rings : number of rings that serve: 0 for the site at the origin alone, 1 for 7 sites, 2 for 19
-
-    Examples
-    --------
-    >>> sites = Sites(rings=2, serving_rings=1)
-    >>> len(sites.positions_m()), sites.serving
-    (19, 7)
     """
 
     inter_site_distance_m: Positive[Metres] = 500.0

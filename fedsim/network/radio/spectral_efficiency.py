@@ -113,13 +113,6 @@ class Shannon(Component):
     ceiling : float or ``"none"``
         Greatest efficiency, that of the highest modulation, in bit/s/Hz. The default is that of 256-QAM at the highest
         code rate of NR (TS 38.214, table 5.2.2.1-3). ``"none"`` for a formula without bound.
-
-    Examples
-    --------
-    >>> Shannon(snr_gap_db=0.0).efficiency(np.array([1.0, 1e6])).tolist()
-    [1.0, 7.4]
-    >>> Shannon(snr_gap_db=0.0, ceiling="none").efficiency(np.array([1023.0])).tolist()
-    [10.0]
     """
 
     snr_gap_db: Annotated[Decibels, Field(ge=0, le=50)] = 3.0

@@ -44,13 +44,6 @@ class Edges(Settings):
     server : server optimiser of the cloud, which steps from its model to the mean that ``merging`` gives; edge servers
         follow ``learning.server``
     backhaul : between edge servers and cloud; there is no default, so that no transfer is free by omission
-
-    Examples
-    --------
-    >>> from fedsim.rounds import GROUPINGS
-    >>> edges = Edges(grouping={"kind": "order", "count": 2}, rounds=5, backhaul="none")
-    >>> edges.grouping.edges_of(None, np.ones(5)).tolist()
-    [0, 0, 0, 1, 1]
     """
 
     grouping: Annotated[Grouping, Slot(GROUPINGS)]

@@ -10,16 +10,6 @@ class WaitForAll(WholeCohort):
     """The round ends when the slowest selected client has delivered (McMahan et al. 2017, Algorithm 1).
 
     With clients that drop out such a round never ends, so a scenario with dropout must choose another policy.
-
-    Examples
-    --------
-    >>> from fedsim import Scenario, simulate
-    >>> scenario = Scenario(
-    ...     name="four", crowd={"clients": 4}, learning="none", network={"kind": "pause-two-speed", "std_s": 0.0},
-    ...     devices={"compute": "zero"}, rounds={"count": 1, "policy": WaitForAll()}, selector="all",
-    ... )
-    >>> simulate(scenario).column("rounds", "end_s").tolist()  # the four take 0.125, 0.2, 0.8 and 0.9 s
-    [0.9]
     """
 
     @property
@@ -35,17 +25,6 @@ class Deadline(WholeCohort):
     deadline_s : float > 0
         Seconds from the start of the round, or from the end of the question where the selector asks clients first; an
         upload that ends exactly then counts as delivered.
-
-    Examples
-    --------
-    >>> from fedsim import Scenario, simulate
-    >>> scenario = Scenario(
-    ...     name="four", crowd={"clients": 4}, learning="none", network={"kind": "pause-two-speed", "std_s": 0.0},
-    ...     devices={"compute": "zero"}, rounds={"count": 1, "policy": Deadline(deadline_s=0.8)}, selector="all",
-    ... )
-    >>> history = simulate(scenario)  # the four take 0.125, 0.2, 0.8 and 0.9 s
-    >>> history.column("rounds", "end_s").tolist(), history.column("participations", "outcome").tolist()
-    ([0.8], ['delivered', 'delivered', 'delivered', 'late'])
     """
 
     deadline_s: Positive[Seconds]

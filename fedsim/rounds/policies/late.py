@@ -88,13 +88,7 @@ LATE_RULE: Final = Contract(
 
 
 class Cancel(LateRule):
-    """Late clients are cancelled when the round is over, and free their spectrum.
-
-    Examples
-    --------
-    >>> Cancel().cancels, LATE.make("stale").cancels
-    (True, False)
-    """
+    """Late clients are cancelled when the round is over, and free their spectrum."""
 
     cancels: ClassVar[bool] = True
 

@@ -1,9 +1,8 @@
 """Clustered sampling: a client from each of m groups of equal data, by size (Algorithm 1) or similarity (Algorithm 2).
 
-Fraboni, Vidal, Kameni and Lorenzi, "Clustered Sampling: Low-Variance and Improved Representativity for Clients
-Selection in Federated Learning", ICML 2021. With N samples in all, client i has mass ``m n_i`` and each of m bins has
-the capacity N. A full bin is a distribution, from which one client is drawn. As the bins together contain ``m n_i`` of
-client i, its expected share of the m draws is ``n_i / N`` (Proposition 1: the scheme is unbiased).
+With N samples in all, client i has mass ``m n_i`` and each of m bins has the capacity N. A full bin is a distribution,
+from which one client is drawn. As the bins together contain ``m n_i`` of client i, its expected share of the m draws is
+``n_i / N`` (Proposition 1: the scheme is unbiased).
 """
 
 from dataclasses import dataclass

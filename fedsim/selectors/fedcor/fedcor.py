@@ -1,10 +1,7 @@
 """FedCor: the clients whose losses are most informative of all others'.
 
-Tang, Ning, Wang, Sun, Wang, Li and Chen, "FedCor: Correlation-Based Active Client Selection Strategy for Heterogeneous
-Federated Learning", CVPR 2022. Rules and numbers were taken from the published code (Yoruko-Tang/FedCor) and from
-descriptions of the paper, not checked against its text; its section numbers are those of the preprint.
-
-A Gaussian process over the changes of clients' losses in a round, with a covariance of low rank.
+Rules and numbers were taken from the published code (Yoruko-Tang/FedCor) and from descriptions of the paper, not
+checked against its text; its section numbers are those of the preprint.
 
 Client k has a point x_k of few dimensions. The covariance of the changes of clients i and k is ``x_i . x_k``, and the
 square of the noise more for i = k: the linear kernel of FedCor (section 4.3 and its published code). The published code

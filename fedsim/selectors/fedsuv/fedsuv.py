@@ -1,7 +1,6 @@
 """FedSUV: bandits of validity and utility, and selection among clients that may be Pareto-optimal in both.
 
-"FedSUV: Validity and Utility-guided Client Selection for Federated Learning". Numbers of equations, sections and lines
-(of Algorithm 1) are the paper's.
+Numbers of equations, sections and lines (of Algorithm 1) are the paper's.
 """
 
 from typing import Annotated, Final, Literal
@@ -117,23 +116,6 @@ class FedSuv(CohortSelector):
     and one of K consecutive selections is that of the longest diagonal. t is the version of the model.
 
     The paper has no code; parameters are the choices that it leaves open.
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> from fedsim import Testbed
-    >>> from fedsim.selectors.fedsuv.validity import alpha_of
-    >>> with Testbed("scenarios/testbed/cell.toml") as testbed:
-    ...     view = replace(testbed.view(), features=np.zeros((40, 0)))
-    >>> selector, rng, nan = FedSuv(cohort=2), np.random.default_rng(0), np.full(2, np.nan)
-    >>> client = selector.select(view, rng).client
-    >>> delivered = np.array([True, False])
-    >>> selector.observe(Reports(round=1, time_s=5.0, client=client, delivered=delivered, duration_s=nan, loss=nan))
-    >>> cohort = selector.select(replace(view, round=2), rng)
-    >>> selector.rectangle(client).validity_high.round(3).tolist()  # (4) with a mean of 1/2 and of 0
-    [2.167, 1.667]
-    >>> round(1 / 2 + alpha_of(delta=0.1) / 2**0.5, 3)
-    2.167
     """
 
     paper = "FedSUV: Validity and Utility-guided Client Selection for Federated Learning"

@@ -1,8 +1,7 @@
 """HACCS: clusters of clients with like labels, and the fastest client of each.
 
-Wolfrath, Sreekumar, Kumar, Wang and Chandra, "HACCS: Heterogeneity-Aware Clustered Client Selection for Accelerated
-Federated Learning", IPDPS 2022. Rules and numbers were taken from the published code (NS-PhD-Research/HACCS, schedulers
-by P(y)) and from descriptions of the paper, not checked against its text.
+Rules and numbers were taken from the published code (NS-PhD-Research/HACCS, schedulers by P(y)) and from descriptions
+of the paper, not checked against its text.
 """
 
 from typing import Final, Literal

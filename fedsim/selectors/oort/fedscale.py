@@ -74,20 +74,6 @@ class OortFedScale(CohortSelector):
     there is no penalty), and that of a late client the time that the server waited. The first cohort is drawn
     uniformly, as in the code. At an asynchronous server, which replaces clients one by one, epsilon decays per cohort
     of selections as per round.
-
-    Examples
-    --------
-    >>> from fedsim import Testbed
-    >>> with Testbed("scenarios/testbed/cell.toml") as testbed:
-    ...     view = testbed.view()
-    >>> selector, one = OortFedScale(cohort=2, alpha=0.0, clip=1.0), np.ones(2)
-    >>> client = selector.select(view, np.random.default_rng(0)).client
-    >>> told = {"loss_rms": np.array([0.1, 2.0])}
-    >>> selector.observe(
-    ...     Reports(round=1, time_s=1.0, client=client, delivered=one > 0, duration_s=one, loss=one, measured=told)
-    ... )
-    >>> selector.score(view.client, client, 2).round(3).tolist()  # u is 3.5 and 70: 0 and 1, plus sqrt(0.1 ln 2)
-    [0.263, 1.263]
     """
 
     paper = (

@@ -1,7 +1,6 @@
 """Oort: exploitation by statistical times system utility, exploration by speed, and a pacer of the duration.
 
-Lai, Zhu, Madhyastha and Chowdhury, "Oort: Efficient Federated Learning via Guided Participant Selection", OSDI 2021.
-Equation and line numbers are those of its equation (1) and Algorithm 1.
+Equation and line numbers are those of the paper's equation (1) and Algorithm 1.
 """
 
 import math
@@ -86,20 +85,6 @@ class Oort(CohortSelector):
 
     Free places without untried candidates go to exploitation, then to candidates on the blacklist at random. Defaults
     of the paper were taken from its published descriptions, not checked against its text.
-
-    Examples
-    --------
-    >>> from fedsim import Testbed
-    >>> with Testbed("scenarios/testbed/cell.toml") as testbed:
-    ...     view = testbed.view()
-    >>> selector, one = Oort(cohort=2, clip=1.0), np.ones(2)
-    >>> client = selector.select(view, np.random.default_rng(0)).client
-    >>> told = {"loss_rms": np.array([0.1, 2.0])}
-    >>> selector.observe(
-    ...     Reports(round=1, time_s=1.0, client=client, delivered=one > 0, duration_s=one, loss=one, measured=told)
-    ... )
-    >>> selector.utility(client, 2).round(3).tolist()  # 35 samples times 0.1 and 2.0, plus sqrt(0.1 ln 2)
-    [3.763, 70.263]
     """
 
     paper = (

@@ -1,10 +1,9 @@
 """Simulated annealing over cohorts: PAUSE's Algorithm 2 and its vanilla form, as walks with a visible state.
 
-Peleg, Lang, Rini, Shlezinger and Cohen, "PAUSE: Low-Latency and Privacy-Aware Active User Selection for Federated
-Learning", section IV. The state of a walk is a set V of m clients; a neighbour U differs from it in one client. The
-walk moves to U always if U has at least the energy (18) of V, else with probability ``exp(-(E(V) - E(U)) / tau_j)`` at
-the temperature ``tau_j = C / (kappa log(1 + j))`` of its j-th iteration. A neighbour is a pair of a leaving member and
-an entering client; a pair is drawn in constant expected time, without a list of neighbours.
+The state of a walk (section IV) is a set V of m clients; a neighbour U differs from it in one client. The walk moves to
+U always if U has at least the energy (18) of V, else with probability ``exp(-(E(V) - E(U)) / tau_j)`` at the
+temperature ``tau_j = C / (kappa log(1 + j))`` of its j-th iteration. A neighbour is a pair of a leaving member and an
+entering client; a pair is drawn in constant expected time, without a list of neighbours.
 """
 
 import math

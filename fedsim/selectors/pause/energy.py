@@ -1,7 +1,6 @@
 """The terms of PAUSE's energy, and the common part of all selectors that search for a cohort of great energy.
 
-Peleg, Lang, Rini, Shlezinger and Cohen, "PAUSE: Low-Latency and Privacy-Aware Active User Selection for Federated
-Learning". Equation numbers are the paper's; K clients, m of them per round, T_k participations of client k.
+Equation numbers are the paper's; K clients, m of them per round, T_k participations of client k.
 """
 
 import math

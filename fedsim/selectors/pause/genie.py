@@ -1,8 +1,4 @@
-"""PAUSE's Genie, the selector that knows the mean rewards and defines the regret, and the bound of the regret.
-
-Peleg, Lang, Rini, Shlezinger and Cohen, "PAUSE: Low-Latency and Privacy-Aware Active User Selection for Federated
-Learning", section III-B and III-C.
-"""
+"""PAUSE's Genie, which knows the mean rewards and defines the regret, and its bound (sections III-B and III-C)."""
 
 import math
 from collections.abc import Sequence

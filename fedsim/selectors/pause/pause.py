@@ -28,20 +28,6 @@ class Pause(PauseBandit):
     The energy of a set is its smallest UCB plus ``alpha / m`` times its generalisation rewards plus
     ``gamma / m`` times its privacy rewards. Ties are broken by the greatest smallest UCB, then at random.
     Parameters are those of `fedsim.selectors.pause.energy.PauseBandit`.
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> from fedsim import Testbed
-    >>> from fedsim.selectors import Reports
-    >>> with Testbed("scenarios/testbed/cell.toml") as testbed:
-    ...     view = testbed.view()
-    >>> selector, rng, one = Pause(cohort=20, alpha=0.0), np.random.default_rng(0), np.ones(20)
-    >>> first = selector.select(view, rng).client
-    >>> selector.observe(Reports(round=1, time_s=1.0, client=first, delivered=one > 0, duration_s=one, loss=one))
-    >>> later = replace(view, round=2, participations=np.isin(view.client, first).astype(int))
-    >>> np.intersect1d(first, selector.select(later, rng).client).size  # the UCB of untried clients is infinite
-    0
     """
 
     def search(self, terms: Terms, rng: np.random.Generator) -> IntArray:

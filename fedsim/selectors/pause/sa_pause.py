@@ -1,8 +1,7 @@
 """SA-PAUSE and vanilla SA: PAUSE with simulated annealing instead of the arg max of (14).
 
-Peleg, Lang, Rini, Shlezinger and Cohen, "PAUSE: Low-Latency and Privacy-Aware Active User Selection for Federated
-Learning", section IV. `fedsim.selectors.pause.pause.Pause` finds the exact arg max faster. The two
-selectors here reproduce the paper and show the effect of the approximation.
+`fedsim.selectors.pause.pause.Pause` finds the exact arg max faster. The two selectors here reproduce section IV of the
+paper and show the effect of the approximation.
 """
 
 from abc import abstractmethod

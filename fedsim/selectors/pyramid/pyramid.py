@@ -1,8 +1,7 @@
 """PyramidFL: Oort's ranking between clients, and as much local work within a client as its slack allows.
 
-Li, Zeng, Zhang and Cao, "PyramidFL: A Fine-grained Client Selection Framework for Efficient Federated Learning",
-MobiCom 2022. Rules and numbers were taken from the published code (liecn/PyramidFL: oort/oort.py and
-training/param_server.py), not checked against the paper's text.
+Rules and numbers were taken from the published code (liecn/PyramidFL: oort/oort.py and training/param_server.py), not
+checked against the paper's text.
 """
 
 from typing import Annotated, Final, Literal

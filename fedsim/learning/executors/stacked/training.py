@@ -59,14 +59,14 @@ class SlotTraining:
         models, slots, padded_to = self._models, range(len(jobs)), self.padded_to
         table = _Batches(batches, padded_to or self._setup.local.batch_size)
         which, sizes = table.timeline(models.slots, padded_to)
-        for size in np.unique(sizes).tolist():
+        for size in sorted(set(sizes.tolist())):  # NumPy's `unique` imports its masked arrays
             self._check(size)
         models.numbers[slots] = tensor(np.stack([job.base for job in jobs]))
         self._optimizer.start(slots, [job.state for job in jobs], [job.offset for job in jobs])
         if padded_to is None:
             models.draws.begin([one.seed for one in batches])
         rates, last = _rates(jobs), which[:, slots].argmax(0)
-        ending = {step: np.flatnonzero(last == step).tolist() for step in np.unique(last).tolist()}
+        ending = {step: np.flatnonzero(last == step).tolist() for step in set(last.tolist())}
         ended = dict[int, tuple[Vector, dict[str, Vector]]]()
         for steps in self._chunks(sizes):
             size, shown = int(sizes[steps.start]), which[steps]

@@ -128,13 +128,6 @@ class Faults(Settings):
     Attributes
     ----------
     client_crash, link_outage, server_restart : each kind of fault; None for none
-
-    Examples
-    --------
-    >>> Faults(server_restart={"at_s": [10.0], "down_s": 5.0}).may_lose_clients
-    False
-    >>> Faults(client_crash={"mean_up_s": 3600.0, "mean_down_s": 60.0}).may_lose_clients
-    True
     """
 
     client_crash: ClientCrash | None = None
