@@ -19,10 +19,7 @@ from fedsim.simulation import Simulation
 
 QUESTIONS = 400
 PAIRS = [(300, 3), *((threshold, epsilon) for threshold in (10, 100, 1000) for epsilon in (1, 3, 5))]
-HEADS = (
-    *("M", "epsilon", "alpha", "standard deviation of N", "below the number of clients"),
-    "samples drawn: 10, 50, 90 %",
-)
+HEADS = "M", "epsilon", "alpha", "standard deviation of N", "below the number of clients", "samples drawn: 10, 50, 90 %"
 
 
 def row_of(size: IntArray, samples: int, threshold: int, epsilon: float, questions: int) -> list[str]:

@@ -16,8 +16,7 @@ from fedsim import simulate
 from fedsim.arrays import FloatArray
 from fedsim.learning import Schedule
 
-FACTOR = 2.54
-FROM, EVERY = 300, 50
+FACTOR, FROM, EVERY = 2.54, 300, 50
 
 
 class LongerSteps(Schedule):

@@ -10,11 +10,9 @@ tenth of the rounds of Fig. 3 takes five minutes of a processor for a method wit
 
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-from fedsampling_experiments import LABELS, RATES, base_of, values_of
+from fedsampling_experiments import FILE, LABELS, base_of, values_of
 from paper_runs.command import in_words, of_runs, publish
 from paper_runs.runs import scaled
 from paper_runs.tables import markdown, with_deviation
@@ -22,22 +20,9 @@ from study_scripts import run
 
 from fedsim import Study
 from fedsim.arrays import FloatArray
-from fedsim.learning.data.datasets import Dataset
-from fedsim.learning.data.images.mnist import FashionMNIST
 
-HELD_OUT = 10_000
-LAST = 2
-"""Evaluations, each ten rounds, whose mean counts."""
-
-
-class WithValidation(FashionMNIST):
-    """The training samples without the last ones, which stand in the place of the test set."""
-
-    def load(self, data_dir: Path | None = None) -> Dataset:
-        whole = FashionMNIST().load(data_dir)
-        x, y = whole.train_x, whole.train_y
-        first = self.limited(replace(whole, train_x=x[:-HELD_OUT], train_y=y[:-HELD_OUT]))
-        return replace(first, test_x=x[-HELD_OUT:], test_y=y[-HELD_OUT:])
+LAST = 2  # evaluations, each ten rounds, whose mean counts
+RATES = {method: (of["path"], of["values"]) for of in FILE["rates"] for method in of["methods"]}
 
 
 def accuracies(asked: Namespace, method: str, rates: Sequence[float], part: str) -> FloatArray:
@@ -45,18 +30,18 @@ def accuracies(asked: Namespace, method: str, rates: Sequence[float], part: str)
     base = scaled(base_of(asked.experiment, values=dict(asked.set)), asked.scale)
     base = base.replace(values_of(asked.experiment, method, "all", base))
     if part == "validation":
-        base = base.replace({"learning.data": WithValidation(train_limit=base.learning.data.train_limit)})
+        base = base.replace({"learning.data.kind": "validation_set:WithValidation"})
     study = Study.of(base, grid={RATES[method][0]: rates}, seeds=asked.seeds)
     where = {"store": asked.store, "data_dir": asked.data_dir, "executor": asked.executor, "jobs": asked.workers}
     runs = run(study, asked.out / f"{asked.experiment}-{method}-{part}", **where)
-    ends = [[one.column("evaluations", "accuracy")[-LAST:].mean() for one in of] for of in runs.values()]
-    return 100.0 * np.array(ends)
+    return 100.0 * np.array(
+        [[one.column("evaluations", "accuracy")[-LAST:].mean() for one in of] for of in runs.values()]
+    )
 
 
 def main() -> None:
     methods = {method: LABELS[method] for method in RATES}
-    asked = of_runs(__doc__, "runs/fedsampling_rates", methods, experiment=["fig3", "fig5"]).parse_args()
-    rows = []
+    asked, rows = of_runs(__doc__, "runs/fedsampling_rates", methods, experiment=["fig3", "fig5"]).parse_args(), []
     for method in asked.methods:
         rates = RATES[method][1]
         means = np.nan_to_num(accuracies(asked, method, rates, "validation").mean(axis=1))
@@ -65,8 +50,8 @@ def main() -> None:
         (found,) = accuracies(asked, method, [chosen], "test").tolist()
         rows.append([LABELS[method], tried, f"{chosen:g}", with_deviation(found, 2)])
         print(" | ".join(rows[-1]), flush=True)
-    heads = ("method", "validation accuracy % by rate", "chosen", "test accuracy %")
-    publish("scenarios/fedsampling/rates.py", [markdown(heads, rows)], asked)
+    table = markdown(("method", "validation accuracy % by rate", "chosen", "test accuracy %"), rows)
+    publish("scenarios/fedsampling/rates.py", [table], asked)
 
 
 if __name__ == "__main__":

@@ -13,67 +13,17 @@ import math
 from functools import partial
 
 import numpy as np
-from fig6_world import Crowd, Run, make_crowd, play
+from fig6_crowd import make_crowd
+from fig6_rounds import play
 from paper_runs.command import in_words, options
 from paper_runs.tables import markdown
-from scipy.spatial.distance import cdist
+from theorems import COHORT, LENGTH_SCALE, NOISE, bounds, condition_13, greedy_gain, least_gap
 
-from fedsim.arrays import FloatArray
 from fedsim.selectors import FedSuv
 from fedsim.selectors.fedsuv.validity import alpha_of
 
-COHORT = 20
-NOISE = 0.1
-LENGTH_SCALE = 0.5
-COLUMNS = 2
 HEADS = ("T", "w_T, largest", "bound (15)", "twice the bound", "summed regret (5.3)", "bound (16)")
 MARKS = (1, 10, 50, 100, 200, 400)
-
-
-def bounds(alpha: float, beta: float, gamma: float, rounds: int, gap: float) -> tuple[float, float]:
-    """Return (15) and (16) for T rounds and the least difference epsilon."""
-    # alpha^2 d C_T + beta_T gamma_T C
-    growth, scale = 2.0 * math.log(1.0 + rounds / COLUMNS), 2.0 / math.log(1.0 + NOISE**-2)
-    total = alpha**2 * COLUMNS * growth + beta * gamma * scale
-    return math.sqrt(total / rounds), 4.0 * COHORT * total / gap**2
-
-
-def greedy_gain(features: FloatArray, rounds: int) -> FloatArray:
-    """Return bounds of gamma_T for T = 1, 2, ...: the greedy information gain over 1 - 1 / e."""
-    variance, factor = np.ones(len(features)), np.zeros((0, len(features)))
-    gain = np.zeros(rounds)
-    for number in range(rounds):
-        widest = int(np.argmax(variance))
-        gain[number] = 0.5 * math.log1p(variance[widest] / NOISE**2)
-        kernel = np.exp(-(cdist(features[[widest]], features)[0] ** 2) / (2 * LENGTH_SCALE**2))
-        row = (kernel - factor[:, widest] @ factor) / math.sqrt(variance[widest] + NOISE**2)
-        factor = np.vstack([factor, row])
-        variance = np.maximum(variance - row**2, 0.0)
-    return np.cumsum(gain) / (1.0 - math.exp(-1.0))
-
-
-def least_gap(crowd: Crowd) -> float:
-    """Return epsilon of Theorem 5.5: the least difference in either expectation between clients ordered in both."""
-    smaller = [np.subtract.outer(one, one) for one in (crowd.validity, crowd.utility)]
-    both = (smaller[0] > 0) & (smaller[1] > 0)
-    return float(np.minimum(*smaller)[both].min())
-
-
-def condition_13(crowd: Crowd, run: Run, alpha: float) -> tuple[int, int]:
-    """Return how many clients of X the condition (13) names over the rounds, and how many of them leave X then."""
-    rows, gram, response = crowd.features, np.eye(COLUMNS), np.zeros(COLUMNS)
-    before, named, eliminated = np.ones(crowd.validity.size, dtype=np.bool_), 0, 0
-    for chosen, delivered, left in zip(run.chosen, run.delivered, run.left, strict=True):
-        norm = np.sqrt(np.einsum("ni,ij,nj->n", rows, np.linalg.inv(gram), rows))
-        low = rows @ np.linalg.solve(gram, response) - alpha * norm
-        first = np.argmax(np.where(before, low, -np.inf))
-        out = before & (crowd.validity <= crowd.validity[first] - 2 * alpha * (norm[first] + norm))
-        named += int(np.count_nonzero(out))
-        eliminated += int(np.count_nonzero(out & ~left))
-        gram += rows[chosen].T @ rows[chosen]
-        response += delivered @ rows[chosen]
-        before = left
-    return named, eliminated
 
 
 def main() -> None:

@@ -24,6 +24,7 @@ _HELP: Final = {
     "executor": "of each run",
     "data_dir": "of data sets; FEDSIM_DATA by default",
     "store": "of trainings; the user's cache by default",
+    "thin": "remove the tables of runs when their numbers are known",
     "out": "folder of runs, tables and figures",
 }
 

@@ -37,7 +37,6 @@ def draw(
     if target is not None:
         axes.axhline(target, color="grey", lw=1.0, ls=":", label=f"target {100 * target:g} %")
     axes.set_title(title, fontsize=10)
-    axes.set_xlim(left=0.0)
-    axes.set_ylim(bottom=0.0)
+    axes.set(xlim=(0.0, None), ylim=(0.0, None))
     axes.legend(fontsize=8, frameon=False)
     return figure

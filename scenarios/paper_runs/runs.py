@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from matplotlib.figure import Figure
-from study_scripts import written
+from study_scripts import number, written
 
 from fedsim import Scenario, Study
 from fedsim.history import History
@@ -53,6 +53,34 @@ def mean(head: str, digits: int, unit: str = "") -> Column:
     return head, lambda row: with_deviation([run[head] for run in row.runs if head in run], digits, unit)
 
 
+Described = Sequence[Mapping[str, Any]]
+"""Columns of a TOML file by head, each with one of: digits, of a mean; ``paper``, a column of its numbers; ``cell``."""
+
+
+def columns(
+    described: Described, cells: Mapping[str, Callable[[Row], str]], paper: Mapping[str, Mapping[str, str]]
+) -> list[Column]:
+    """Return columns with the study's own cells by name, and with what is reported of the method of a row."""
+
+    def column(one: Mapping[str, Any]) -> Column:
+        if "paper" in one:
+            return one["head"], lambda row: paper.get(row.method, {}).get(one["paper"], "-")
+        return (
+            (one["head"], cells[one["cell"]])
+            if "cell" in one
+            else mean(one["head"], one["digits"], one.get("unit", ""))
+        )
+
+    return [column(one) for one in described]
+
+
+def metrics(described: Described, target: float, history: History) -> dict[str, Any]:
+    """Return the curve of a run, and the metrics that columns name, in which ``{target}`` stands for an accuracy."""
+    names = {one["head"]: one["metric"].format(target=f"{100 * target:g}") for one in described if "metric" in one}
+    found: dict[str, Any] = {head: number(name, history) for head, name in names.items()}
+    return {"curve": history.curve("round", "accuracy"), **found}
+
+
 def scaled(scenario: Scenario, scale: float) -> Scenario:
     """Return the first part of a run: as many rounds as a share of its own says, at least one."""
     return scenario.replace({"rounds.count": max(1, round(scale * scenario.rounds.count))})
@@ -91,8 +119,7 @@ def made(table: Table, asked: Namespace, *, once: Collection[str] = (), thin: bo
         rows = [[cell(Row(method, runs, ended)) for _, cell in columns] for method, runs in ended.items()]
         about = f"{table.base.rounds.count} rounds; the target is {100 * table.base.results.target_accuracy:g} %.\n"
         lines += [about, markdown([head for head, _ in columns], rows)]
-        drawn = {file: draw(ended) for file, draw in table.figures.items()}
-        written({file: figure for file, figure in drawn.items() if figure is not None}, asked.out)
+        written({file: one for file, draw in table.figures.items() if (one := draw(ended)) is not None}, asked.out)
     return "\n".join(lines)
 
 

@@ -1,5 +1,6 @@
 """Tables of a paper's figures beside those of fedsim, in Markdown, and the recorded ones beside those of a new run."""
 
+import csv
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -44,6 +45,12 @@ def tables_of(text: str) -> list[Table]:
         heads, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in block.splitlines())
         found.append([dict(zip(heads, row, strict=False)) for row in rows])
     return found
+
+
+def reported(file: Path, *keys: str) -> dict[tuple[str, ...], Mapping[str, str]]:
+    """Return the rows of a CSV file with a paper's numbers, by some of their columns."""
+    with file.open(encoding="utf-8") as rows:
+        return {tuple(row[key] for key in keys): row for row in csv.DictReader(rows)}
 
 
 def recorded(page: str, command: str) -> Table | None:

@@ -2,6 +2,7 @@
 
 import importlib
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,13 +13,10 @@ from tests.support.study_commands import SCENARIOS, printed
 
 @pytest.fixture
 def world(monkeypatch):
+    """The names of the study, whose modules are one idea each."""
     monkeypatch.syspath_prepend(SCENARIOS / "fedsuv")
-    return importlib.import_module("fig6_world")
-
-
-@pytest.fixture
-def study(world):
-    return importlib.import_module("fig6_selection")
+    modules = map(importlib.import_module, ("fig6_crowd", "fig6_outcomes", "fig6_rounds", "fig6_measures"))
+    return SimpleNamespace(**{name: value for module in modules for name, value in vars(module).items()})
 
 
 def crowd_of(world, validity, utility):
@@ -118,7 +116,7 @@ def test_study_runs_and_draws(features, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"heatmaps.png", "regret.png"}
 
 
-def test_measures_by_hand(world, study):
+def test_measures_by_hand(world):
     """Clients at (0.2, 0.9), (0.8, 0.5), (0.5, 0.1) and (0.3, 0.3); the first two are the front.
 
     The third is 0.5 away from it and the fourth 0.539. Of eight selections three, three, one and one, five of them
@@ -127,7 +125,7 @@ def test_measures_by_hand(world, study):
     crowd = crowd_of(world, [0.2, 0.8, 0.5, 0.3], [0.9, 0.5, 0.1, 0.3])
     chosen, delivered = np.array([[0, 1], [0, 1], [0, 1], [2, 3]]), np.array([[1, 1], [1, 1], [1, 0], [0, 0]])
     left = np.array([[True, True, True, number == 0] for number in range(4)])
-    found = study.measures(world.Run(chosen, delivered == 1, left, np.zeros(4), True), crowd)
+    found = world.measures(world.Run(chosen, delivered == 1, left, np.zeros(4), True), crowd)
     worth = (3 * 0.2 * 0.9 + 3 * 0.8 * 0.5 + 0.5 * 0.1 + 0.3 * 0.3) / 8
     assert found == pytest.approx([2.5, 2.5, 6 / 8, 5 / 8, worth, 0.37, 0.22])
 
@@ -135,14 +133,14 @@ def test_measures_by_hand(world, study):
 def test_bounds_of_the_theorems_by_hand(world, monkeypatch, capsys):
     """(15) and (16) by hand for alpha 2, beta 3, gamma 4, T = 8, noise 0.1; the greedy gain of two clients far apart is
     that of two independent ones; a crowd of three whose least difference is 0.1."""
-    bounds = importlib.import_module("bounds")
+    theorems = importlib.import_module("theorems")
     total = 4 * 2 * 2 * math.log(1 + 8 / 2) + 3 * 4 * 2 / math.log(101)
-    assert bounds.bounds(2.0, 3.0, 4.0, 8, 0.5) == pytest.approx((math.sqrt(total / 8), 4 * 20 * total / 0.25))
+    assert theorems.bounds(2.0, 3.0, 4.0, 8, 0.5) == pytest.approx((math.sqrt(total / 8), 4 * 20 * total / 0.25))
     one = math.log(101) / 2 / (1 - math.exp(-1))
-    assert bounds.greedy_gain(np.array([[0.0, 0.0], [100.0, 0.0]]), 2) == pytest.approx([one, 2 * one])
+    assert theorems.greedy_gain(np.array([[0.0, 0.0], [100.0, 0.0]]), 2) == pytest.approx([one, 2 * one])
     crowd = world.Crowd(np.array([0.2, 0.5, 0.9]), np.array([0.3, 0.4, 0.1]), np.zeros((3, 0)))
-    assert bounds.least_gap(crowd) == pytest.approx(0.1)
+    assert theorems.least_gap(crowd) == pytest.approx(0.1)
     monkeypatch.setattr("sys.argv", ["bounds.py", "--clients", "100", "--rounds", "10", "--seeds", "1"])
-    bounds.main()
+    importlib.import_module("bounds").main()
     width, printed_bound, twice = (float(cell) for cell in capsys.readouterr().out.splitlines()[2].split("|")[2:5])
     assert printed_bound < width < twice  # round 1: (23) of the paper has half of the diagonal
