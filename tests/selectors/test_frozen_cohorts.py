@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedsim.selectors import SELECTORS
+from fedsim.selectors import SELECTORS, Allocation
 from fedsim.testing.server import AsynchronousServer, Server, Trial
 from tests.golden import scenarios
 from tests.support.families import by_default, first_kinds
@@ -45,6 +45,8 @@ def plain(value):
     """Return a value as a text, with 9 significant digits of each float and the type of each array."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype} {value.shape} {plain(value.tolist())}"
+    if isinstance(value, Allocation):
+        return plain(vars(value))
     if isinstance(value, dict):
         return str({name: plain(one) for name, one in value.items() if one is not None})
     if isinstance(value, list | tuple):
