@@ -3,7 +3,7 @@
     python scenarios/pause/fig1.py [--out FOLDER]
 
 K = 30 users with equal data, of whom m = 5 are selected. The values are those of the selector, which meets a user that
-took part in each number of 1,000 rounds. It takes two seconds.
+took part in each number of 1,000 rounds. It takes four seconds.
 """
 
 from dataclasses import replace
