@@ -112,53 +112,39 @@ def test_nothing_has_happened():
     ]
 
 
-CUT = ([1, 1], [1, 4], [1, 1]), {}, ("duration_s", "cause", "client", "missing")
-MADE = {
-    "the slowest client in its longest phase": (
-        *(WaitForAll(), ([1, 1], [3, 1], [0.5, 4]), {"count": 2}, ("edge", "round", "client", "phase", "phase_s")),
-        [(None, 1, 1, "uplink", 4), (None, 2, 1, "uplink", 4)],
-    ),
-    "a long downlink": (WaitForAll(), ([5], [1], [1]), {}, ("phase", "phase_s"), [("downlink", 5)]),
-    "long work": (WaitForAll(), ([1], [5], [1]), {}, ("phase", "phase_s"), [("compute", 5)]),
-    "a long uplink": (WaitForAll(), ([1], [1], [5]), {}, ("phase", "phase_s"), [("uplink", 5)]),
-    # Three uploads of 1 s are due at 0.5 s, 0.6 s and 0.7 s, one after another: the last waits for 1.8 s.
-    "a queue": (
-        *(WaitForAll(), ([0] * 3, [0.6, 0.7, 0.5], [1] * 3), {"links": Pipe([0] * 3, [1] * 3, up=FirstCome)}),
-        *(("duration_s", "client", "phase", "phase_s"), [(3.5, 1, "queue", 1.8)]),
-    ),
-    # Client 1 takes 6 s.
-    "a deadline": (Deadline(deadline_s=5), *CUT, [(5, "deadline", None, 1)]),
-    "a client that arrives at the deadline": (Deadline(deadline_s=6), *CUT, [(6, "client", 1, 0)]),
-    "a client before the deadline": (Deadline(deadline_s=7), *CUT, [(6, "client", 1, 0)]),
-    "the second of the two fastest": (
-        *(KFastest(k=2, over_selection=1.5), ([1] * 3, [7, 1, 3], [1] * 3), {}),
-        *(("duration_s", "cause", "client", "phase", "missing"), [(5, "client", 2, "compute", 1)]),
-    ),
-    "a least wait, which is nobody's fault": (
-        *(Quorum(share=0.5, min_wait_s=4, max_wait_s=9), ([1] * 2, [1, 7], [1] * 2), {}),
-        *(("duration_s", "cause", "client", "missing"), [(4, "wait", None, 1)]),
-    ),
-    "a crash": (
-        *(WaitForAll(), ([1], [3], [1]), {"server_restart": ServerRestart(at_s=(2.0,), down_s=1.0), "count": 2}),
-        *(("duration_s", "cause", "client", "phase"), [(2, "restart", None, None), (5, "client", 0, "compute")]),
-    ),
-    # Clients take 3 and 8 s; the buffer of two is full at 6 s with the second of client 0, at 9 s with the third.
-    "the last update of a buffer, whenever it has started": (
-        *(FedBuff(buffer=2, concurrency=2), ([1, 1], [1, 6], [1, 1]), {"selector": FirstWanted(), "count": 2}),
-        *(("duration_s", "client", "phase", "phase_s"), [(6, 0, "downlink", 1), (3, 0, "downlink", 1)]),
-    ),
-    # Two arrive at 3 s and are merged one after another, and so are the two after them at 6 s.
-    "of rounds that end at one instant, the update that each used": (
-        *(FedAsync(concurrency=2), ([1, 1], [1, 1], [1, 1]), {"count": 4}, ("duration_s", "cause", "client")),
-        [(3, "client", 0), (0, "client", 1), (3, "client", 0), (0, "client", 1)],
-    ),
-}
+def test_the_slowest_client_and_its_longest_phase_make_the_round():
+    history, *_ = serve(WaitForAll(), [1, 1], [3, 1], [0.5, 4], count=2)
+    names = ("edge", "round", "duration_s", "cause", "client", "phase", "phase_s", "missing")
+    assert causes(history, *names) == [
+        (None, 1, 6, "client", 1, "uplink", 4, 0),
+        (None, 2, 6, "client", 1, "uplink", 4, 0),
+    ]
 
 
-@pytest.mark.parametrize(("policy", "times", "world", "columns", "expected"), MADE.values(), ids=MADE)
-def test_what_has_made_a_round_as_long_as_it_is(policy, times, world, columns, expected):
-    history, *_ = serve(policy, *times, **world)
-    assert causes(history, *columns) == [pytest.approx(row) for row in expected]
+@pytest.mark.parametrize(
+    ("phases", "phase"), [((5, 1, 1), "downlink"), ((1, 5, 1), "compute"), ((1, 1, 5), "uplink")], ids=str
+)
+def test_the_phase_is_the_longest(phases, phase):
+    history, *_ = serve(WaitForAll(), *([one] for one in phases))
+    assert causes(history, "phase", "phase_s") == [(phase, 5)]
+
+
+def test_the_longest_phase_may_be_a_queue():
+    """Three uploads of 1 s are due at 0.5 s, 0.6 s and 0.7 s, one after another: the last waits for 1.8 s."""
+    links = Pipe([0] * 3, [1] * 3, up=FirstCome)
+    history, *_ = serve(WaitForAll(), [0] * 3, [0.6, 0.7, 0.5], [1] * 3, links=links)
+    assert causes(history, "duration_s", "client", "phase", "phase_s") == [pytest.approx((3.5, 1, "queue", 1.8))]
+
+
+def test_a_round_that_ended_at_its_deadline_says_so_unless_everybody_was_there_by_then():
+    """Client 1 takes 6 s, so that a deadline of 5 s ends the round, one of 6 s comes with it, and one of 7 s after."""
+    for deadline_s, expected in (
+        (5, (5, "deadline", None, 1)),
+        (6, (6, "client", 1, 0)),
+        (7, (6, "client", 1, 0)),
+    ):
+        history, *_ = serve(Deadline(deadline_s=deadline_s), [1, 1], [1, 4], [1, 1])
+        assert causes(history, "duration_s", "cause", "client", "missing") == [expected]
 
 
 def test_an_update_that_arrives_as_the_deadline_ends_a_round_has_not_ended_it():
@@ -166,6 +152,42 @@ def test_an_update_that_arrives_as_the_deadline_ends_a_round_has_not_ended_it():
     history, *_ = serve(Deadline(deadline_s=5), [1, 1], [3, 9], [1, 1])
     assert fates(history, "participations")["used"] == (1,)
     assert causes(history, "cause", "client", "phase", "missing") == [("deadline", None, None, 1)]
+
+
+def test_the_kth_client_makes_the_round_of_the_k_fastest():
+    history, *_ = serve(KFastest(k=2, over_selection=1.5), [1] * 3, [7, 1, 3], [1] * 3)
+    assert causes(history, "duration_s", "cause", "client", "phase", "missing") == [(5, "client", 2, "compute", 1)]
+
+
+def test_a_least_wait_is_nobodys_fault():
+    history, *_ = serve(Quorum(share=0.5, min_wait_s=4, max_wait_s=9), [1] * 2, [1, 7], [1] * 2)
+    assert causes(history, "duration_s", "cause", "client", "missing") == [(4, "wait", None, 1)]
+
+
+def test_a_crash_makes_the_round_that_it_ends():
+    history, *_ = serve(WaitForAll(), [1], [3], [1], server_restart=ServerRestart(at_s=(2.0,), down_s=1.0), count=2)
+    assert causes(history, "duration_s", "cause", "client", "phase") == [
+        (2, "restart", None, None),
+        (5, "client", 0, "compute"),
+    ]
+
+
+def test_a_buffer_is_full_with_its_last_update_whenever_that_has_started():
+    """Clients take 3 and 8 s; the buffer of two is full at 6 s with the second of client 0, at 9 s with the third."""
+
+    history, *_ = serve(FedBuff(buffer=2, concurrency=2), [1, 1], [1, 6], [1, 1], selector=FirstWanted(), count=2)
+    assert causes(history, "duration_s", "client", "phase", "phase_s") == [(6, 0, "downlink", 1), (3, 0, "downlink", 1)]
+
+
+def test_rounds_that_end_at_one_instant_are_each_ended_by_the_update_that_they_used():
+    """Two arrive at 3 s and are merged one after another, and so are the two after them at 6 s."""
+    history, *_ = serve(FedAsync(concurrency=2), [1, 1], [1, 1], [1, 1], count=4)
+    assert causes(history, "duration_s", "cause", "client") == [
+        (3, "client", 0),
+        (0, "client", 1),
+        (3, "client", 0),
+        (0, "client", 1),
+    ]
 
 
 def test_a_buffer_for_which_nobody_is_left_is_nobodys_fault():

@@ -14,6 +14,12 @@ from tests.support.worlds import Pipe, Sequence, serve
 ROW = ("downlink_s", "compute_s", "uplink_s", "queue_s", "end_s", "downlink_bits", "uplink_bits", "outcome", "cut_in")
 
 
+def compare(history, expected):
+    for row, worked in zip(rows(history.participations, *ROW), expected, strict=True):
+        assert row[:7] == pytest.approx(worked[:7])
+        assert row[7:] == worked[7:]
+
+
 class Endured(Dropout):
     """A hazard by phase whose clients have the endurance of a table."""
 
@@ -42,46 +48,52 @@ ENDURANCE = [
     1.4 + 1.0 + 1.5,  # 1.4 down (until 2.8 s), 1 in work, then 1.5 s of the uplink
     100.0,
 ]
-IN_A_QUEUE = [
-    (0.8, 0.0, 0.0, 0.0, 0.8, 0.8, 0.0, "dropped", "downlink"),
-    (1.0, 2.0, 0.0, 0.8, 3.8, 1.0, 0.0, "dropped", "compute"),
-]
-SHARED = {
-    "downlink": (
-        *(0, 3, {"down": FirstCome}, ENDURANCE),
+
+
+def test_a_hazard_by_phase_after_a_shared_downlink_with_dedicated_uplinks():
+    links = Pipe([0] * 4, [3] * 4, down=FirstCome)
+    history, *_ = serve(Deadline(deadline_s=50), [0] * 4, [4] * 4, [3] * 4, links=links, dropout=Endured(ENDURANCE))
+    compare(
+        history,
         [
-            *IN_A_QUEUE,
+            (0.8, 0.0, 0.0, 0.0, 0.8, 0.8, 0.0, "dropped", "downlink"),
+            (1.0, 2.0, 0.0, 0.8, 3.8, 1.0, 0.0, "dropped", "compute"),
             (1.0, 4.0, 1.5, 1.8, 8.3, 1.0, 0.5, "dropped", "uplink"),
             (1.0, 4.0, 3.0, 2.8, 10.8, 1.0, 1.0, "delivered", None),
         ],
-    ),
-    # Uploads begin at 6.8 s and 7.8 s. The first vanishes after 1.5 s with 1 bit/s alone for 1 s: it is done.
-    "both": (
-        *(0, 0, {"down": FirstCome, "up": EqualSharing}, [*ENDURANCE[:3], 1.9 + 1.0 + 0.75]),
+    )
+
+
+def test_a_hazard_by_phase_with_both_directions_shared():
+    """Uploads begin at 6.8 s and 7.8 s. The first vanishes after 1.5 s with 1 bit/s alone for 1 s: it is done."""
+    links = Pipe([0] * 4, [0] * 4, down=FirstCome, up=EqualSharing)
+    endurance = [*ENDURANCE[:3], 1.9 + 1.0 + 0.75]
+    history, *_ = serve(Deadline(deadline_s=50), [0] * 4, [4] * 4, [0] * 4, links=links, dropout=Endured(endurance))
+    compare(
+        history,
         [
-            *IN_A_QUEUE,
+            (0.8, 0.0, 0.0, 0.0, 0.8, 0.8, 0.0, "dropped", "downlink"),
+            (1.0, 2.0, 0.0, 0.8, 3.8, 1.0, 0.0, "dropped", "compute"),
             (1.0, 4.0, 1.0, 1.8, 7.8, 1.0, 1.0, "delivered", None),
             (1.0, 4.0, 0.75, 2.8, 8.55, 1.0, 0.75, "dropped", "uplink"),
         ],
-    ),
-    # Downlinks of 2 s, work of 4 s: 1 + 1 are endured by 6 s. Both upload from then on, at half a bit per second.
-    "uplink": (
-        *(2, 0, {"up": EqualSharing}, [0.5, 1.5, 2.5, 100.0]),
+    )
+
+
+def test_a_hazard_by_phase_with_the_uplink_alone_shared():
+    """Downlinks of 2 s, work of 4 s: 1 + 1 are endured by 6 s. Both upload from then on, at half a bit per second."""
+    links = Pipe([2] * 4, [0] * 4, up=EqualSharing)
+    endurance = [0.5, 1.5, 2.5, 100.0]
+    history, *_ = serve(Deadline(deadline_s=50), [2] * 4, [4] * 4, [0] * 4, links=links, dropout=Endured(endurance))
+    compare(
+        history,
         [
             (1.0, 0.0, 0.0, 0.0, 1.0, 0.5, 0.0, "dropped", "downlink"),
             (2.0, 2.0, 0.0, 0.0, 4.0, 1.0, 0.0, "dropped", "compute"),
             (2.0, 4.0, 0.5, 0.0, 6.5, 1.0, 0.25, "dropped", "uplink"),
             (2.0, 4.0, 1.25, 0.0, 7.25, 1.0, 1.0, "delivered", None),
         ],
-    ),
-}
-
-
-@pytest.mark.parametrize(("down_s", "up_s", "shared", "endurance", "expected"), SHARED.values(), ids=SHARED)
-def test_a_hazard_by_phase_where_links_are_shared(down_s, up_s, shared, endurance, expected):
-    times, links = ([down_s] * 4, [4] * 4, [up_s] * 4), Pipe([down_s] * 4, [up_s] * 4, **shared)
-    history, *_ = serve(Deadline(deadline_s=50), *times, links=links, dropout=Endured(endurance))
-    assert rows(history.participations, *ROW) == [pytest.approx(row) for row in expected]
+    )
 
 
 @pytest.mark.parametrize("shared", [{"down": FirstCome}, {"up": FirstCome}, {"down": FirstCome, "up": EqualSharing}])
@@ -118,7 +130,8 @@ def end_points(*rows_):
 
 
 @pytest.mark.parametrize(
-    ("shared", "ends_s"), [({"down": FirstCome}, [6, 7, 8, 9]), ({"down": FirstCome, "up": EqualSharing}, [5, 6, 7, 8])]
+    ("shared", "ends_s"),
+    [({"down": FirstCome}, [6, 7, 8, 9]), ({"down": FirstCome, "up": EqualSharing}, [5, 6, 7, 8])],
 )
 def test_availability_is_evaluated_when_a_task_really_ends(shared, ends_s):
     """Downlinks end at 1, 2, 3 and 4 s; 3 s of work; 2 s up alone, or 1 s where it is shared.
