@@ -28,16 +28,21 @@ def parts_of(value: object, path: str = "") -> Iterator[tuple[str, Component]]:
         yield from parts_of(inner, where)
 
 
-def user_code(value: object, path: str = "") -> dict[str, CodeDigest]:
+def user_code(value: object) -> dict[str, CodeDigest]:
     """Return the code of each part in a value, the value included, that is not fedsim's own."""
-    found: dict[str, CodeDigest] = {}
+    return {path: code_digest(owner) for path, owner in users_own(value).items()}
+
+
+def users_own(value: object, path: str = "") -> dict[str, Code]:
+    """Return the class or function of each part in a value, the value included, that is not fedsim's own."""
+    found: dict[str, Code] = {}
     owner: object = type(value)
     if isinstance(value, Component) and value.stands_for is not None:
         owner = value.stands_for
     if isinstance(value, BaseModel) and isinstance(owner, Code) and not is_builtin(owner):
-        found[path] = code_digest(owner)
+        found[path] = owner
     for name, inner in nested(value):
-        found.update(user_code(inner, f"{path}.{name}" if path else name))
+        found.update(users_own(inner, f"{path}.{name}" if path else name))
     return found
 
 

@@ -17,13 +17,18 @@ from fedsim.errors import FedsimError
 
 VARIABLE: Final = "FEDSIM_WATCHDOG_S"
 DEFAULT_S: Final = 60.0
+_MOST: Final = 10
+"""Times the first wait that the longest one lasts."""
 
 _LOG: Final = logging.getLogger("fedsim")
 
 
 @contextmanager
 def watched(now_s: Callable[[], float | None]) -> Iterator[None]:
-    """Warn while a clock does not move, or is None, as it is before there is one; each warning doubles the wait."""
+    """Warn while a clock does not move, or is None, as it is before there is one.
+
+    Each warning doubles the wait up to the next one, so that hours of trainings are told of a few times an hour.
+    """
     limit_s, stopped, thread = limit_of_environment(), threading.Event(), threading.get_ident()
 
     def look() -> None:
@@ -37,7 +42,8 @@ def watched(now_s: Callable[[], float | None]) -> Iterator[None]:
                 _LOG.warning(
                     "fedsim: %s for %.3g s of real time, in\n%s%s=0 is for no warning", where, wait_s, place, VARIABLE
                 )
-            wait_s, before = 2 * wait_s if now == before else limit_s, now
+                wait_s = min(2 * wait_s, _MOST * limit_s)
+            before = now
 
     looker = threading.Thread(target=look, name="fedsim-watchdog", daemon=True)
     if limit_s > 0:

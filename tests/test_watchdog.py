@@ -64,6 +64,16 @@ def test_a_clock_that_moves_is_left_in_peace(monkeypatch, warnings):
     assert not warnings.texts
 
 
+def test_warnings_of_a_slow_run_become_rarer_up_to_ten_limits(monkeypatch, warnings):
+    monkeypatch.setenv(VARIABLE, "0.002")
+    second, end = iter([0.0, 0.0, 1.0, 1.0, *[2.0] * 1000]), time.monotonic() + PATIENCE_S
+    with watched(lambda: next(second)):
+        while len(warnings.texts) < 6 and time.monotonic() < end:
+            time.sleep(0.001)
+    waits = [text.split(" s for ")[1].split()[0] for text in warnings.texts[:6]]
+    assert waits == ["0.002", "0.004", "0.008", "0.016", "0.02", "0.02"]
+
+
 def test_a_limit_of_zero_starts_no_thread(monkeypatch):
     monkeypatch.setenv(VARIABLE, "0")
     before = threading.active_count()

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+from fedsim.answers.module_values import MODULE_VARIABLE, hash_now
 from fedsim.code_digest import is_users_file
 
 UNREADABLE: Final = "unreadable"
@@ -81,13 +82,21 @@ def nothing_noted() -> Iterator[None]:
 
 
 def changed(contents: Mapping[str, str]) -> list[str]:
-    """Return the files and variables whose content is another one than it was."""
+    """Return the files and variables, also of modules, whose content is another one than it was."""
     return [path for path, before in contents.items() if content_of(path) != before]
+
+
+def unchanged(contents: Mapping[str, str]) -> dict[str, str]:
+    """Return what is as it was: a variable that a run changes is a part's own state."""
+    gone = changed(contents)
+    return {path: content for path, content in contents.items() if path not in gone}
 
 
 def content_of(path: str) -> str:
     if path.startswith(_VARIABLE):
         return _content_of_variable(path.removeprefix(_VARIABLE))
+    if path.startswith(MODULE_VARIABLE):
+        return hash_now(path)
     try:
         with Path(path).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,7 +1,8 @@
 """The tables of a run, and what is read from them without an analysis: columns, curves, time to accuracy."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, BinaryIO, Final, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +37,10 @@ CURVES: Final[dict[str, tuple[TableName, str, str]]] = {
 }
 """Table and columns of each quantity: its time and itself; of energies the instants up to which they are summed."""
 _SPENDING: Final[tuple[TableName, ...]] = "participations", "probes", "secure_steps"
+
+# The tables of one run are small: threads for them would take longer than the work.
+_WRITING: Final = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+_READING: Final = pa.ipc.IpcReadOptions(use_threads=False)
 
 
 class Goal(NamedTuple):
@@ -236,6 +241,23 @@ class Tables:
                 f"{self.name}: this run has no metric {name!r}; it has {', '.join(['accuracy', 'loss', *known])}"
             )
         return np.array([np.nan if row.get(name) is None else row[name] for row in rows], dtype=np.float64)
+
+
+def packed(tables: Mapping[str, pa.Table]) -> tuple[dict[str, int], bytes]:
+    """Return tables as bytes, one behind the other, with the size of each."""
+    parts: dict[str, pa.Buffer] = {}
+    for name, table in tables.items():
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema, options=_WRITING) as writer:
+            writer.write_table(table)
+        parts[name] = sink.getvalue()
+    return {name: part.size for name, part in parts.items()}, b"".join(memoryview(part) for part in parts.values())
+
+
+def unpacked(file: BinaryIO, sizes: Mapping[str, int]) -> dict[str, pa.Table]:
+    """Return packed tables from where a file stands on."""
+    parts = {name: pa.ipc.open_stream(file.read(size), options=_READING) for name, size in sizes.items()}
+    return {name: part.read_all() for name, part in parts.items()}
 
 
 def causal_mean(values: FloatArray, window: int) -> FloatArray:

@@ -29,6 +29,12 @@ class FolderLock:
         self._folder = folder
         self._lock = FileLock(folder / LOCK, is_singleton=False)
 
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
     def acquire(self) -> None:
         try:
             self._lock.acquire(timeout=_PATIENCE_S)

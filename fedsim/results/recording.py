@@ -9,11 +9,12 @@ from typing import Any, cast
 import pyarrow as pa
 
 from fedsim.answers import ShortTraceback
-from fedsim.answers.opened_files import nothing_noted, opened_files
+from fedsim.answers.module_values import hashes, variables_of
+from fedsim.answers.opened_files import nothing_noted, opened_files, unchanged
 from fedsim.errors import DistrustError, RunError
 from fedsim.history import History, Recorder, draw, draw_clients, draw_durations
 from fedsim.history.fairness import last_accuracies
-from fedsim.identity import parts_of
+from fedsim.identity import parts_of, users_own
 from fedsim.learning import EXECUTORS, ExecutorUsed, Keeping, MakeExecutor, Precision, Work
 from fedsim.learning.data.handed import HandedData
 from fedsim.learning.lineage.behaviour import is_own
@@ -127,13 +128,15 @@ def _record(
     fast: bool | None,
     save_models: int | None,
 ) -> History:
+    # Parts of the learning are known by their numbers.
+    own = {place: code for place, code in users_own(scenario).items() if place.partition(".")[0] != "learning"}
     with ShortTraceback(), RunFolder(path, scenario, replace=replace) as folder, opened_files() as opened:
         if folder.finished:
             before = _executor_before(folder)
             by = _by_another_release(folder) + (", with --fast" if before is not None and before.fast else "")
             say(f"{path}: was finished before{by}; nothing is computed, and --force runs it again")
-            if own := [place for place in scenario.code() if place.partition(".")[0] != "learning"]:
-                say(f"{path}: {', '.join(own)}: known by code, files and environment, not by variables set elsewhere")
+            if own:
+                say(f"{path}: {', '.join(own)}: known by code, files, environment and module variables")
             _check_own_parts(folder, data_dir)
             return _finished_before(folder)
         saver = Saver(folder, save_models, say)
@@ -156,6 +159,7 @@ def _record(
             precision=precision or (cast(Precision, used.precision) if used else "float32"),
             fast=used.fast if fast is None and used else bool(fast),
         )
+        variables = hashes(variables_of(own.values()))
         simulation = make(scenario, on_round=after_round, recorder=recorder)
         if folder.state is not None:
             say(f"{path}: goes on after round {folder.state.rounds} ({folder.state.status})")
@@ -178,7 +182,7 @@ def _record(
         except BaseException as error:
             saver.end(error)
             raise
-        folder.opened = opened.contents()
+        folder.opened = opened.contents() | unchanged(variables)
         folder.finish()
         if trained is not None:
             say(_told(learner.work))

@@ -80,21 +80,20 @@ def sweep(
     if isinstance(base, Study) and given:
         raise StudyError(f"sweep: {', '.join(given)} beside a study is not allowed; allowed: the study's own")
     study = base if isinstance(base, Study) else Study.of(base, **given)
-    engine = Engine(on, jobs, store, data_dir, executor, device)
     folder = Path(out) if out is not None else Path("studies") / study.name
-    return run_study(study, folder, engine, quiet=quiet)
+    return run_study(study, folder, Engine(on, jobs, store, data_dir, executor, device), quiet=quiet)
 
 
 def run_study(study: Study, folder: Path, engine: Engine, *, quiet: bool = False) -> StudyResult:
     """Run what a folder lacks of a study, and return the study as it is then."""
     points = study.points
     make_folder(folder)
-    lock = FolderLock(folder)
-    lock.acquire()
-    try:
+    with FolderLock(folder):
         _write_study(study, folder)
         records = Records(folder)
         console = Console(stderr=True, quiet=quiet, soft_wrap=True, highlight=False, markup=False)
+        if gone := records.forget_changed(write=True):
+            console.print(f"{folder}: runs are made again that have read another content of {', '.join(gone)}")
         if others := records.others(point.digest for point in points):
             console.print(f"{folder} has {others} runs of another base, variants or seeds, which do not count here")
         _run(points, {}, records, engine, console, "runs")
@@ -107,8 +106,6 @@ def run_study(study: Study, folder: Path, engine: Engine, *, quiet: bool = False
         result = StudyResult(study, folder, records)
         result.write_index()
         return result
-    finally:
-        lock.release()
 
 
 def _run(

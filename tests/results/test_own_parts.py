@@ -38,6 +38,15 @@ class ByEnvironment(Selector):
         os.environ["FEDSIM_TEST_SET"] = os.getenv("FEDSIM_TEST_SET", "") + "again"
         return view.client[:1]
 
+LAST = int(os.environ.get("FEDSIM_TEST_AT_IMPORT", "1"))
+SEEN = []
+
+class ByVariables(Selector):
+    FIRST = {"places": 0}
+    def select(self, view, rng):
+        SEEN.append(view.round)
+        return view.client[self.FIRST["places"]:LAST + 1]
+
 class Listed(Selector):
     def select(self, view, rng):
         return np.loadtxt("c.csv", dtype=int, ndmin=1)
@@ -142,4 +151,25 @@ def test_a_finished_run_names_own_parts_that_are_known_by_their_code_alone():
     said = []
     for _ in range(2):
         run(scenario(selector="parts_of_a_run:Listed"), out="out", store=False, tell=said.append)
-    assert "selector: known by code, files and environment, not by variables" in said[-1]
+    assert "selector: known by code, files, environment and module variables" in said[-1]
+
+
+def test_a_variable_of_a_selectors_module_has_changed(monkeypatch):
+    by_variables = scenario(selector="parts_of_a_run:ByVariables")
+    for _ in range(2):  # what a run itself changes, as SEEN, is a part's own state
+        run(by_variables, out="out", store=False)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("parts_of_a_run.LAST", 2)
+        with pytest.raises(RunError, match=r"another scenario .*module variable parts_of_a_run:LAST has changed"):
+            run(by_variables, out="out", store=False)
+    monkeypatch.setitem(sys.modules["parts_of_a_run"].ByVariables.FIRST, "places", 1)
+    with pytest.raises(RunError, match=r"another scenario .*parts_of_a_run:ByVariables.FIRST has changed"):
+        run(by_variables, out="out", store=False)
+
+
+def test_a_variable_that_a_module_takes_from_the_environment_has_changed(monkeypatch):
+    run(scenario(selector="parts_of_a_run:ByVariables"), out="out", store=False)
+    monkeypatch.setenv("FEDSIM_TEST_AT_IMPORT", "3")
+    del sys.modules["parts_of_a_run"]
+    with pytest.raises(RunError, match=r"module variable parts_of_a_run:LAST has changed"):
+        run(scenario(selector="parts_of_a_run:ByVariables"), out="out", store=False)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import pytest
 
@@ -239,6 +240,44 @@ def test_a_torn_index_loses_its_last_line_alone(study, tmp_path):
     assert len(lost) <= 1
     again = sweep(study.study, out=tmp_path, quiet=True, jobs=1)
     assert again.table().num_rows == study.table().num_rows
+
+
+OWN = """
+import numpy as np
+from fedsim.selectors import Selector
+
+MOST = 3
+
+def most():
+    return MOST
+
+class Listed(Selector):
+    def select(self, view, rng):
+        return np.loadtxt("cohort.csv", dtype=int, ndmin=1)[:most()]
+"""
+
+
+def test_runs_whose_own_part_would_read_something_else_are_made_again(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    Path("parts_of_a_study.py").write_text(OWN)
+
+    def rounds_s(listed):
+        Path("cohort.csv").write_text(listed)
+        study = quiet(BASE.replace({"selector": "parts_of_a_study:Listed"}), {"rounds.count": [2, 3]}, out="s", seeds=1)
+        return [one.value for one in study.values("mean_round_s").values()], Path("s/index.jsonl").read_text()
+
+    try:
+        first = rounds_s("0\n1\n2\n")
+        assert first[0] == [6, 6]
+        assert rounds_s("0\n1\n2\n") == first
+        monkeypatch.setattr("parts_of_a_study.MOST", 1)
+        assert rounds_s("0\n1\n2\n")[0] == [4, 4]
+        found, index = rounds_s("1\n2\n3\n")
+        assert found == [5, 5]
+        assert len(index.splitlines()) == 2
+    finally:
+        sys.modules.pop("parts_of_a_study", None)
 
 
 SCRIPT = """

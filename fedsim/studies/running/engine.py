@@ -1,12 +1,14 @@
 """Which runs a study still needs, in which order and packs, and on which machines."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import cloudpickle
 
+from fedsim.answers.module_values import told
 from fedsim.errors import FedsimError
+from fedsim.identity import users_own
 from fedsim.learning.executors.cores import usable_cores
 from fedsim.scenario import Scenario
 from fedsim.studies.running.local import in_processes
@@ -43,7 +45,8 @@ class Engine:
         """Run tasks, and add them to the records; ``after`` is called with what has ended and its share of the work."""
         if not tasks:
             return
-        blobs = {name: cloudpickle.dumps(arms[name]) for name in {task.arm for task in tasks}}
+        read, sent = told(code for scenario in arms.values() for code in users_own(scenario).values())
+        blobs = {name: cloudpickle.dumps((arms[name], sent)) for name in {task.arm for task in tasks}}
         options = {"store": self.store, "data_dir": self.data_dir, "executor": self.executor, "device": self.device}
         packs = packs_of(tasks, self.jobs or usable_cores())
         effort = {(task.run, task.rounds): task.effort for task in tasks}
@@ -56,7 +59,7 @@ class Engine:
             ended = on_ray(packs, blobs, options, self.on.partition(":")[2], self.jobs)
         try:
             for pack in ended:
-                added = records.add(pack)
+                added = records.add((replace(one, opened={**one.opened, **read}), it) for one, it in pack)
                 done += sum(effort[one.run, one.rounds] for one in added)
                 after(added, done / total)
         finally:

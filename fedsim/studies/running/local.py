@@ -16,10 +16,8 @@ from typing import Any
 from fedsim.errors import RunError
 from fedsim.learning.executors.cores import usable_cores
 from fedsim.learning.executors.workers.portable import module_path
-from fedsim.studies.running.records import Done, Task
+from fedsim.studies.running.records import Done, Ended, Task
 from fedsim.studies.running.zygote import KEY
-
-Ended = list[tuple[Done, bytes]]
 
 
 def in_processes(

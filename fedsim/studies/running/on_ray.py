@@ -5,8 +5,7 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from fedsim.learning.executors.on_ray import connected, environment
-from fedsim.studies.running.local import Ended
-from fedsim.studies.running.records import Done, Task, run_pack
+from fedsim.studies.running.records import Done, Ended, Task, run_pack
 
 
 def on_ray(

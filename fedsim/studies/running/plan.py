@@ -20,6 +20,7 @@ _MOST: Final = 6
 def plan_of(study: Study, folder: Path, engine: Engine) -> list[str]:
     """Return a plan in sentences; two short runs of each variant are made for it, with the store."""
     records = Records(folder)
+    records.forget_changed(write=False)
     left = [p for p in study.points if (done := records.done(p.digest)) is None or done.error]
     lines = [
         f"{len(study.points)} runs: {len(study.arms)} variants x {len(study.seeds)} seeds; "
@@ -63,14 +64,10 @@ def _calibrated(points: Sequence[Point], engine: Engine) -> dict[tuple[str, int 
                 arm = f"{point.variant} / {count}"
                 arms[arm] = point.scenario.replace({"rounds.count": count})
                 tasks.append(Task(point.digest, arm, point.seed, 1.0, learns=True, rounds=count))
-        found: dict[tuple[str, int | None], Done] = {}
-
-        def after(added: Sequence[Done], _: float) -> None:
-            found.update({(one.run, one.rounds): one for one in added})
-
+        ended: list[Done] = []
         # One job: the second run of a variant finds what the first one has imported.
-        replace(engine, jobs=1).run(tasks, arms, Records(Path(place)), after)
-        return found
+        replace(engine, jobs=1).run(tasks, arms, Records(Path(place)), lambda added, _: ended.extend(added))
+        return {(one.run, one.rounds): one for one in ended}
 
 
 def _time(seconds: float) -> str:

@@ -6,25 +6,31 @@ a kill loses nothing that the index has; a torn last line is no line.
 
 import json
 import os
+import pickle
+import time
+import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 
+from fedsim.answers.module_values import take_over
+from fedsim.answers.opened_files import content_of, opened_files
 from fedsim.errors import RunError
 from fedsim.history import History
+from fedsim.history.tables import packed, unpacked
 from fedsim.results.state import versions
 from fedsim.scenario import Scenario
 from fedsim.simulation import EvaluatingAll, Simulation, asked_of
+from fedsim.whole_files import replace_file
 
 INDEX: Final = "index.jsonl"
 _TABLES: Final = "tables.arrows"
-# The tables of one run are small: threads for them would take longer than the work.
-_WRITE: Final = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
-_READ: Final = pa.ipc.IpcReadOptions(use_threads=False)
+_READ: Final[dict[str, str]] = {}
+"""What own parts have read in this process: a later run may have it in memory."""
 
 
 @dataclass(frozen=True)
@@ -44,17 +50,10 @@ class Done:
     memory_bytes: int = 0
     versions: Mapping[str, str] = field(default_factory=dict)
     data: str | None = None
+    opened: Mapping[str, str] = field(default_factory=dict)
 
 
-def packed(history: History) -> tuple[dict[str, int], bytes]:
-    """Return the tables of a run as bytes, with the size of each."""
-    parts: dict[str, pa.Buffer] = {}
-    for name, table in history.tables().items():
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema, options=_WRITE) as writer:
-            writer.write_table(table)
-        parts[name] = sink.getvalue()
-    return {name: part.size for name, part in parts.items()}, b"".join(memoryview(part) for part in parts.values())
+Ended = list[tuple[Done, bytes]]
 
 
 class Records:
@@ -71,6 +70,16 @@ class Records:
             except (ValueError, TypeError, KeyError):
                 continue
             self._done[one.run, one.rounds] = one
+
+    def forget_changed(self, *, write: bool) -> list[str]:
+        """Forget runs whose own parts have read what is another content now; return what that is."""
+        now = cache(content_of)
+        stale = {key: {path for path, was in one.opened.items() if now(path) != was} for key, one in self._done.items()}
+        self._done = {key: one for key, one in self._done.items() if not stale[key]}
+        if write and any(stale.values()):
+            kept = b"".join(map(_line, self._done.values()))
+            replace_file(self.folder / INDEX, lambda part: part.write_bytes(kept))
+        return sorted(set().union(*stale.values()))
 
     def done(self, run: str, rounds: int | None = None) -> Done | None:
         """Return the record of a run, or of its continuation to a number of rounds."""
@@ -97,7 +106,7 @@ class Records:
             index = self.folder / INDEX
             torn = index.exists() and index.stat().st_size > 0 and not index.read_bytes().endswith(b"\n")
             with index.open("ab") as lines:
-                lines.write(b"\n" * torn + b"".join(json.dumps(asdict(one)).encode() + b"\n" for one in added))
+                lines.write(b"\n" * torn + b"".join(map(_line, added)))
                 _to_disk(lines)
         except OSError as error:
             raise RunError(f"{self.folder}: cannot be written: {error.strerror}") from None
@@ -106,12 +115,10 @@ class Records:
 
     def history(self, scenario: Scenario, done: Done) -> History:
         """Return the history of a run that has ended."""
-        tables = {}
         try:
             with (self.folder / _TABLES).open("rb") as file:
                 file.seek(done.at)
-                for name, size in done.sizes.items():
-                    tables[name] = pa.ipc.open_stream(file.read(size), options=_READ).read_all()
+                tables = unpacked(file, done.sizes)
         except (OSError, pa.ArrowException) as error:
             raise RunError(f"{self.folder / _TABLES}: cannot be read: {error}") from None
         budget = None if scenario.privacy is None else scenario.privacy.total
@@ -125,6 +132,10 @@ class Records:
         )
 
 
+def _line(one: Done) -> bytes:
+    return json.dumps(asdict(one)).encode() + b"\n"
+
+
 def _to_disk(file: Any) -> None:
     file.flush()
     os.fsync(file.fileno())
@@ -133,8 +144,6 @@ def _to_disk(file: Any) -> None:
 def run_one(scenario: Scenario, digest: str, rounds: int | None, options: Mapping[str, Any]) -> tuple[Done, bytes]:
     """Run a scenario and return its record with its tables; a run that fails is a record too."""
     import resource
-    import time
-    import traceback
 
     begun = time.process_time()
     try:
@@ -142,7 +151,7 @@ def run_one(scenario: Scenario, digest: str, rounds: int | None, options: Mappin
         built = time.process_time()
         history = simulation.run()
         events = time.process_time() - built
-        sizes, content = packed(history)
+        sizes, content = packed(history.tables())
         work = simulation.context.learner.work
         return Done(
             digest,
@@ -163,20 +172,18 @@ def run_one(scenario: Scenario, digest: str, rounds: int | None, options: Mappin
         return Done(digest, rounds, error=text), b""
 
 
-def run_pack(
-    blobs: Mapping[str, bytes], pack: Sequence["Task"], options: Mapping[str, Any]
-) -> list[tuple[Done, bytes]]:
+def run_pack(blobs: Mapping[str, bytes], pack: Sequence["Task"], options: Mapping[str, Any]) -> Ended:
     """Run the tasks of a pack one after the other; each scenario is unpacked once and gets the seed of its task."""
-    import pickle
-
-    arms: dict[str, Scenario] = {}
-    ended = []
-    for task in pack:
-        if task.arm not in arms:
-            arms[task.arm] = pickle.loads(blobs[task.arm])  # noqa: S301 - the other end is fedsim too
-        scenario = arms[task.arm].model_copy(update={"seed": task.seed})
-        ended.append(run_one(scenario, task.run, task.rounds, options))
-    return ended
+    arms, ended = dict[str, Scenario](), []
+    with opened_files() as opened:
+        for task in pack:
+            if task.arm not in arms:
+                arms[task.arm], variables = pickle.loads(blobs[task.arm])  # noqa: S301 - the other end is fedsim too
+                take_over(variables)
+            scenario = arms[task.arm].model_copy(update={"seed": task.seed})
+            ended.append(run_one(scenario, task.run, task.rounds, options))
+    _READ.update(opened.contents())
+    return [(replace(one, opened=dict(_READ)), content) for one, content in ended]
 
 
 @dataclass(frozen=True)

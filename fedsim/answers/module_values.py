@@ -1,0 +1,117 @@
+"""Variables of modules and classes that functions of the user's own parts read, and that may be set from elsewhere."""
+
+import inspect
+import pickle
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, Final
+
+from fedsim.code_digest import Code, content_digest, is_users
+
+MODULE_VARIABLE: Final = "module variable "
+_OF_SCRIPT: Final = f"{MODULE_VARIABLE}__main__:"
+_ABSENT: Final = "absent"
+_NO_DATA: Final = (BuiltinFunctionType, MethodType, ModuleType, property, classmethod, staticmethod)
+
+
+def variables_of(codes: Iterable[Code]) -> dict[str, Any]:
+    """Return the variables that classes and functions read, by ``module variable parts:RATE``.
+
+    So count those that they name, and functions and classes of the user's which they name, and so on. What these keep
+    in closures and objects does not.
+    """
+    found: dict[str, Any] = {}
+    seen, waiting = set[Code](), list(codes)
+    while waiting:
+        one = waiting.pop()
+        if one in seen or not _counts(one.__module__):
+            continue
+        seen.add(one)
+        waiting += one.__bases__ if isinstance(one, type) else ()
+        for place, value in _named(one):
+            code = inspect.unwrap(value) if callable(value) else value
+            if isinstance(code, Code):
+                waiting.append(code)
+            elif _is_data(value):
+                found[MODULE_VARIABLE + place] = value
+    return found
+
+
+def told(codes: Iterable[Code]) -> tuple[dict[str, str], bytes]:
+    """Return hashes of the variables that classes and functions read, and their values for `take_over`."""
+    variables = variables_of(codes)
+    return hashes(variables), _carried(variables)
+
+
+def hashes(variables: Mapping[str, Any]) -> dict[str, str]:
+    return {place: content_digest(value) for place, value in variables.items()}
+
+
+def hash_now(variable: str) -> str:
+    """Return the hash of a variable of a module that is loaded."""
+    owner, name = _owner(variable)
+    return content_digest(vars(owner)[name]) if owner is not None and name in vars(owner) else _ABSENT
+
+
+def take_over(content: bytes) -> None:
+    """Let variables have the values that they have in another process of this run."""
+    for variable, pickled in pickle.loads(content).items():  # noqa: S301 - the other end is fedsim too
+        value, (owner, name) = pickle.loads(pickled), _owner(variable)  # noqa: S301
+        if owner is not None and hash_now(variable) != content_digest(value):
+            setattr(owner, name, value)
+
+
+def _carried(variables: Mapping[str, Any]) -> bytes:
+    """Return variables as bytes; those of the script go with its own code, and a lock goes nowhere."""
+    import cloudpickle
+
+    kept = {}
+    for place, value in variables.items():
+        with suppress(Exception):
+            kept[place] = cloudpickle.dumps(value)
+    return pickle.dumps({place: value for place, value in kept.items() if not place.startswith(_OF_SCRIPT)})
+
+
+def _owner(variable: str) -> tuple[Any, str]:
+    """Return the module or class of a variable, None if it is not there, and its name."""
+    module, _, path = variable.removeprefix(MODULE_VARIABLE).partition(":")
+    owner: Any = sys.modules.get(module)
+    *classes, name = path.split(".")
+    for step in classes:
+        owner = vars(owner).get(step) if owner is not None else None
+    return owner, name
+
+
+def _named(one: Code) -> Iterator[tuple[str, Any]]:
+    """Yield what the functions of a class, or a function, name of its module, of modules there, and of the class."""
+    own = vars(one) if isinstance(one, type) else {}
+    functions = [inspect.unwrap(getattr(value, "__func__", getattr(value, "fget", value))) for value in own.values()]
+    functions = [found for found in (one, *functions) if isinstance(found, FunctionType)]
+    names = {name for found in functions for name in _names_in(found.__code__)}
+    spaces: dict[str, Mapping[str, Any]] = {f"{one.__module__}:{one.__qualname__}.": own} if own else {}
+    for found in functions:
+        spaces[f"{found.__module__}:"] = found.__globals__
+    for space in list(spaces.values()):
+        modules = (space[name] for name in names & space.keys() if isinstance(space[name], ModuleType))
+        spaces.update((f"{module.__name__}:", vars(module)) for module in modules if _counts(module.__name__))
+    for place, space in spaces.items():
+        yield from ((place + name, space[name]) for name in sorted(names & space.keys()) if name[:2] != "__")
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_in(constant)
+
+
+def _counts(module: str) -> bool:
+    return module == "__main__" or is_users(module)
+
+
+def _is_data(value: object) -> bool:
+    """Return whether a value is no code; objects of libraries that can be called, such as ufuncs, are code."""
+    home = type(value).__module__
+    return not (isinstance(value, _NO_DATA) or home == "typing" or (callable(value) and not _counts(home)))
