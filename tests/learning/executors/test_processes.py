@@ -26,6 +26,7 @@ from tests.support.tiny_images import Tiny
 from tests.support.two_clients import bits
 
 ROOT = Path(__file__).parents[3]
+WIDTHS = {"inner": 4}
 MOMENTUM = LocalTraining(learning_rate=0.1, momentum=0.5, batch_size=8, epochs=2, keep_optimizer_state=True)
 ADAM = LocalTraining(optimizer="adam", learning_rate=0.01, batch_size=8, keep_optimizer_state=True)
 
@@ -97,9 +98,17 @@ def test_bits_are_those_of_the_sequential_executor(monkeypatch):
     monkeypatch.setenv("FEDSIM_WORKERS", "2")
     compare(data, MLP(hidden=(30,)), ADAM, (2,), monkeypatch, "bfloat16")
     overlap(data)
+    monkeypatch.setitem(WIDTHS, "inner", 6)  # set here alone, after the workers have begun
+    compare(data, OfAVariable(), MOMENTUM, (2,), monkeypatch)
     executor = ProcessesExecutor(TrainingSetup(Broken(), data, ADAM, 1))
     with pytest.raises(PartError, match=r"Broken.build failed with ValueError: not here"):
         executor.train(jobs(SequentialExecutor(TrainingSetup(Broken(), data, ADAM, 1)).flat.layout.initial))
+
+
+class OfAVariable(Component):
+    def build(self, shape, classes):
+        width = WIDTHS["inner"]
+        return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), width), nn.Linear(width, classes))
 
 
 class Broken(Component):

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import torch
 
+from fedsim.answers.module_values import take_over, told
 from fedsim.errors import FedsimError
 from fedsim.foreign import Foreign
 from fedsim.learning.data.datasets import Dataset
@@ -34,7 +35,8 @@ class Worker:
         torch.set_num_threads(1)
         self._failed: Failed = b""
         try:
-            setup, wanted = from_bytes(content)
+            setup, wanted, variables = from_bytes(content)
+            take_over(variables)
             self._executor = SequentialExecutor(replace(setup, data=data), device)
             check_same(own_name(setup.model) or type(setup.model).__name__, self._executor.print, wanted)
         except Exception as error:
@@ -58,12 +60,13 @@ class Worker:
 
 
 def packed(setup: TrainingSetup, wanted: str, executor: str) -> bytes:
-    """Return a setup without its data, and the print of its own code, as a worker reads them."""
+    """Return a setup without its data, the print of its own code, and variables that this reads, for a worker."""
     bare = replace(setup, data=cast(Any, None), expected=None)
     codes = setup.model.codes() if isinstance(setup.model, Foreign) else ()
     kinds = map(type, (setup.algorithm, setup.task, *setup.task.metrics, setup.model))
+    own = (*kinds, *codes)
     try:
-        return by_value((bare, wanted), *kinds, *codes)
+        return by_value((bare, wanted, told(own)[1]), *own)
     except Exception as error:
         kind = type(setup.model)
         raise FedsimError(
