@@ -65,6 +65,7 @@ class RunFolder:
         self._executor: dict[str, Any] | None = None
         self._data: str | None = None
         self.opened: Mapping[str, str] = {}
+        self.outside = ""
         self._began, self._before_s = time.perf_counter(), 0.0
 
     def __enter__(self) -> Self:
@@ -287,6 +288,7 @@ class RunFolder:
                 data=self._data,
                 files=self._files,
                 opened=dict(self.opened),
+                outside=self.outside,
                 code=self._code,
                 seed=self.scenario.seed,
                 cohorts=self._cohorts,
