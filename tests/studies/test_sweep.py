@@ -338,3 +338,27 @@ def test_the_command_line_sweeps_compares_and_plots(tmp_path, monkeypatch, capsy
     assert "mean_round_s: 'cohort=3' against 'cohort=1'" in said
     typed("plot", "runs/1-1", "runs/1-2", "runs/3-1", "runs/3-2", "--y", "duration", "--out", "b.png")
     assert (tmp_path / "b.png").exists()
+
+
+def test_a_run_whose_own_part_read_another_file_is_made_again(tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "listed_part.py").write_text(
+        "import socket\nimport numpy as np\nfrom fedsim.selectors import Selector\n"
+        "class Listed(Selector):\n    def select(self, view, rng):\n        return np.loadtxt('c.csv', dtype=int)\n"
+        "class Asked(Listed):\n    def select(self, view, rng):\n        socket.getaddrinfo('127.0.0.1', 9)\n"
+        "        return super().select(view, rng)\n"
+    )
+    for kind, rows, said in (
+        ("Listed", "0\n1\n", "2 of 2 runs in"),
+        ("Listed", "0\n1\n", ""),
+        ("Listed", "1\n0\n2\n", "2 of 2 runs in"),
+        ("Asked", "1\n0\n2\n", "2 of 2 runs in"),
+        ("Asked", "1\n0\n2\n", "2 of 2 runs in"),
+    ):
+        (tmp_path / "c.csv").write_text(rows)
+        base = BASE.replace({"selector": f"listed_part:{kind}"})
+        found = quiet(base, {"rounds.count": [1, 2]}, seeds=1, out=tmp_path / kind, quiet=False)
+        assert said in capsys.readouterr().err
+        assert found["count=1", 0].participations.num_rows == len(rows) // 2
+    assert "selector has asked for more than files" in found["count=1", 0].notes[-1]

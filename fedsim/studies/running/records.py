@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from fedsim.answers.opened_files import changed, opened_files
 from fedsim.errors import RunError
 from fedsim.history import History
 from fedsim.results.state import versions
@@ -44,6 +45,8 @@ class Done:
     memory_bytes: int = 0
     versions: Mapping[str, str] = field(default_factory=dict)
     data: str | None = None
+    opened: Mapping[str, str] = field(default_factory=dict)
+    outside: str = ""
 
 
 def packed(history: History) -> tuple[dict[str, int], bytes]:
@@ -76,6 +79,11 @@ class Records:
         """Return the record of a run, or of its continuation to a number of rounds."""
         return self._done.get((run, rounds))
 
+    def lacks(self, run: str, rounds: int | None = None) -> bool:
+        """Return whether a run is to be made: none has ended well, or its own parts may read something else now."""
+        done = self.done(run, rounds)
+        return done is None or bool(done.error or done.outside or changed(done.opened))
+
     def others(self, runs: Iterable[str]) -> int:
         """Return how many runs there are beside these."""
         return len({run for run, _ in self._done} - set(runs))
@@ -106,12 +114,11 @@ class Records:
 
     def history(self, scenario: Scenario, done: Done) -> History:
         """Return the history of a run that has ended."""
-        tables = {}
         try:
             with (self.folder / _TABLES).open("rb") as file:
                 file.seek(done.at)
-                for name, size in done.sizes.items():
-                    tables[name] = pa.ipc.open_stream(file.read(size), options=_READ).read_all()
+                content = {name: file.read(size) for name, size in done.sizes.items()}
+            tables = {name: pa.ipc.open_stream(part, options=_READ).read_all() for name, part in content.items()}
         except (OSError, pa.ArrowException) as error:
             raise RunError(f"{self.folder / _TABLES}: cannot be read: {error}") from None
         budget = None if scenario.privacy is None else scenario.privacy.total
@@ -138,9 +145,11 @@ def run_one(scenario: Scenario, digest: str, rounds: int | None, options: Mappin
 
     begun = time.process_time()
     try:
-        simulation = Simulation(scenario, **options)
-        built = time.process_time()
-        history = simulation.run()
+        with opened_files() as opened:
+            simulation = Simulation(scenario, **options)
+            built = time.process_time()
+            history = simulation.run()
+        outside = opened.untold(" or ".join(scenario.code()))
         events = time.process_time() - built
         sizes, content = packed(history)
         work = simulation.context.learner.work
@@ -148,7 +157,7 @@ def run_one(scenario: Scenario, digest: str, rounds: int | None, options: Mappin
             digest,
             rounds,
             sizes=sizes,
-            remarks=history.remarks,
+            remarks=(*history.remarks, outside) if outside else history.remarks,
             cpu_s=round(time.process_time() - begun, 4),
             events_cpu_s=round(events, 4),
             trained=work.trained,
@@ -156,6 +165,8 @@ def run_one(scenario: Scenario, digest: str, rounds: int | None, options: Mappin
             memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             versions=versions(),
             data=simulation.context.learner.data_digest,
+            opened=opened.contents(),
+            outside=outside,
         ), content
     except Exception as error:  # the other runs of a study go on; the message is shown at its end
         last = traceback.extract_tb(error.__traceback__)[-1]
