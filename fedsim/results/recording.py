@@ -188,7 +188,7 @@ def _record(
 
 
 def _with_remark(history: History, untold: str) -> History:
-    """Return a history that says once that nobody can tell what its own parts depend on, if that is so."""
+    """Return a history that says once that what its own parts depend on cannot be told, if that is so."""
     said = not untold or any(NOT_TOLD in remark for remark in history.remarks)
     return history if said else with_fields(history, remarks=(*history.remarks, untold))
 

@@ -1,7 +1,9 @@
 """Numbers of NumPy and texts with a unit are the same scenario as the numbers that they mean, or are refused."""
 
 import numpy as np
+import pandas
 import pytest
+import torch
 
 from fedsim import Scenario
 from fedsim.errors import ScenarioError
@@ -38,6 +40,10 @@ SCENARIO = Scenario(
         ("network.uplink.bandwidth_hz", " 90e3 hz "),
         ("network.uplink.transmit_power_dbm", "23 dBm"),
         ("rounds.policy.deadline_s", "1000 ms"),
+        ("seed", torch.tensor(0)),
+        ("selector.cohort", torch.tensor(2, dtype=torch.int32)),
+        ("network.uplink.transmit_power_dbm", pandas.Series(np.full(6, 23.0))),
+        ("network.uplink.transmit_power_dbm", torch.full((6,), 23.0)),
         ("rounds.until_s", "2 h"),
         ("learning.model_bits", "2 MB"),
         ("devices.dropout.rate_per_s", "3 1/min"),
@@ -45,7 +51,7 @@ SCENARIO = Scenario(
     ],
 )
 def test_what_means_the_same_has_the_same_digest(path, value):
-    plainly = np.full(6, 23.0).tolist() if isinstance(value, np.ndarray) and value.ndim else None
+    plainly = [23.0] * 6 if isinstance(value, np.ndarray | pandas.Series | torch.Tensor) and value.ndim else None
     expected = SCENARIO if plainly is None else SCENARIO.replace({path: plainly})
     assert SCENARIO.replace({path: value}).digest() == expected.digest()
 
@@ -75,6 +81,7 @@ def test_a_selector_made_with_numbers_of_numpy_can_be_written_down():
         ("rounds.count", "3 rounds", "should be a valid integer, such as 3"),
         ("rounds.count", 3.0, "should be a valid integer, such as 3"),
         ("rounds.policy.deadline_s", np.array([1.0, 2.0]), "should be a valid number"),
+        ("network.uplink.bandwidth_hz", pandas.Series([1.0] * 6, index=[5, 4, 3, 2, 1, 0]), r"its index is \[5, 4, 3"),
         ("selector.wait_s", "half an hour", "should be a valid number"),
     ],
 )
