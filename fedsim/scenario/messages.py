@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from datetime import date
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -23,9 +24,7 @@ def _line(detail: dict[str, Any]) -> str:
     path = ".".join(str(step) for step in detail["loc"]) or "scenario"
     if detail["type"] == "missing":
         return f"{path}: is missing; a value is required here"
-    message = detail["msg"].removeprefix("Value error, ")
-    if detail["type"] in _NO_NUMBER and (number := _BEGINS_WITH_A_NUMBER.match(str(detail["input"]))):
-        message += f", such as {number[0]}"
+    message = detail["msg"].removeprefix("Value error, ") + _example(detail["type"], detail["input"])
     shown = _shown(detail["input"])
     if detail["type"] == "unknown_name":
         return f"{path}: {message}"
@@ -33,6 +32,18 @@ def _line(detail: dict[str, Any]) -> str:
     if named is not None and isinstance(detail["input"], Mapping):
         return f"{path}.{named['field']}: {named['rest']}"
     return f"{path}: {shown} is not allowed; {message[:1].lower()}{message[1:]}"
+
+
+def _example(kind: str, value: object) -> str:
+    """Return what a value of another type may have meant; empty where that is not known."""
+    if kind == "bool_type":
+        return ", such as true"
+    if kind == "string_type" and isinstance(value, int | float | date):
+        return f', such as "{value}"'
+    if kind in _NO_NUMBER and isinstance(value, str | int | float):
+        number = _BEGINS_WITH_A_NUMBER.match(str(value))
+        return f", such as {int(number[0])}" if number else ""
+    return ""
 
 
 def _shown(value: object) -> str:

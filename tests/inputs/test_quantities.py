@@ -1,5 +1,7 @@
 """Numbers of NumPy and texts with a unit are the same scenario as the numbers that they mean, or are refused."""
 
+from datetime import date, timedelta
+
 import numpy as np
 import pandas
 import pytest
@@ -80,6 +82,11 @@ def test_a_selector_made_with_numbers_of_numpy_can_be_written_down():
         ("network.uplink.transmit_power_dbm", "200 mW", "a number of dBm, or a text with a unit, such as '-3.5 dBm'"),
         ("rounds.count", "3 rounds", "should be a valid integer, such as 3"),
         ("rounds.count", 3.0, "should be a valid integer, such as 3"),
+        ("seed", "007", "should be a valid integer, such as 7$"),
+        ("name", 5, 'should be a valid string, such as "5"'),
+        ("name", date(2024, 3, 1), 'should be a valid string, such as "2024-03-01"'),
+        ("results.audit", "yes", "should be a valid boolean, such as true"),
+        ("rounds.policy.deadline_s", timedelta(seconds=5), "should be a valid number$"),
         ("rounds.policy.deadline_s", np.array([1.0, 2.0]), "should be a valid number"),
         ("network.uplink.bandwidth_hz", pandas.Series([1.0] * 6, index=[5, 4, 3, 2, 1, 0]), r"its index is \[5, 4, 3"),
         ("selector.wait_s", "half an hour", "should be a valid number"),

@@ -172,14 +172,14 @@ def packet_opportunities(content: bytes, where: str) -> tuple[FloatArray, FloatA
     A packet at t ms may be sent in the millisecond that ends at t, and one at 0 in the first. So a file of the one
     line ``1`` is a rate of 12 Mbit/s.
     """
-    # Blank lines may stand at the end.
-    lines = content.rstrip().splitlines()
-    for number, line in enumerate(lines, start=1):
-        if not line.strip().isdigit() or len(line) > _LONGEST_LINE:
+    lines = list(filter(None, map(bytes.strip, content.splitlines())))
+    for line in lines:
+        if not line.isdigit() or len(line) > _LONGEST_LINE:
+            number = [*map(bytes.strip, content.splitlines())].index(line) + 1
             shown = line[:_LONGEST_LINE].decode("utf-8", "replace")
             raise DataError(
-                f"{where}: line {number}: {shown!r} is not allowed; a packet-delivery file has one whole number of "
-                f"milliseconds a line, and the path of a table ends in {', '.join(TABLES)}"
+                f"{where}: line {number}: {shown!r} is not allowed; a packet-delivery file has whole milliseconds, one "
+                f"number a line, and the path of a table ends in {', '.join(TABLES)}"
             )
     if not lines or len(lines) > MAX_PIECES:
         raise DataError(f"{where}: it has {len(lines)} lines; allowed: 1 to {MAX_PIECES}")

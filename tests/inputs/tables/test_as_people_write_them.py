@@ -268,6 +268,19 @@ def test_a_unit_that_is_not_known_is_refused(tmp_path):
             read(tmp_path, f"client,{column}\n1,3\n0,1\n", value, column=column, field=field)
 
 
+def test_watts_are_no_levels_and_levels_no_watts(tmp_path):
+    rows = "client,{}\n1,3\n0,1\n"
+    for name, field, said in (
+        ("power_mw", "network.transmit_power_dbm", "its name states W; allowed: a unit of dB, or none"),
+        ("power (dBm)", "devices.energy.power_w", "its name states dB; allowed: a unit of W, or none"),
+    ):
+        with pytest.raises(DataError, match=said):
+            read(tmp_path, rows.format(name), value, column=name, field=field)
+    for name in ("power_dbm", "Power [dBm]", "power"):
+        found = read(tmp_path, rows.format(name), value, column=name, field="network.transmit_power_dbm")[0]
+        assert found == [1.0, 3.0]
+
+
 def test_contacts_may_come_in_any_order(tmp_path):
     events = "# TIME CONN a b\n5 CONN 0 1 down\n7 CONN 1 0 UP\n9 CONN 0 1 DOWN\n0 CONN 0 1 up\n"
     assert read(tmp_path, events, windows)[0] == ([0.0, 7.0], [5.0, 2.0])
