@@ -52,8 +52,13 @@ class Settings(BaseModel):
     def _unknown_names(cls, value: Any) -> Any:
         if isinstance(value, Mapping):
             check_names(cls.__name__, value, cls.model_fields)
-            return numbers_of(cls.__name__, cls, value)
+            return cls._completed(numbers_of(cls.__name__, cls, value))
         return value
+
+    @classmethod
+    def _completed(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return options, whose numbers are in the units of their fields by now, with what follows from them."""
+        return options
 
     @model_validator(mode="after")
     def _within_bounds(self) -> Self:

@@ -111,13 +111,27 @@ def plain(value: Any) -> Any:
 
 
 def listed(value: Any) -> Any:
-    """Return arrays, tensors and series as lists, and other values as they are."""
-    if not isinstance(value, _Axes) or value.ndim != 1:
+    """Return arrays, tensors and series as lists, also those in a list, and other values as they are."""
+    if type(value) in (list, tuple):
+        return value if set(map(type, value)) <= _NUMBERS else type(value)(map(listed, value))
+    if not isinstance(value, _Axes):
         return value
     index = value.index if isinstance(value, _Indexed) else None
     if isinstance(index, _Axes) and index.tolist() != list(range(value.shape[0])):
         raise ValueError(f"its index is {str(index.tolist())[:60]}; allowed: 0, 1, 2, ..., as clients are numbered")
     return value.tolist()
+
+
+def several(values: Any) -> Any:
+    """Return a range, an array or a series, whatever its index, as a list of numbers of Python."""
+    if isinstance(values, range):
+        return list(values)
+    return values.tolist() if isinstance(values, _Axes) else plain(values)
+
+
+def lists(table: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the columns of a table, which may be a frame of pandas, as lists."""
+    return {name: several(values) for name, values in dict(() if table is None else table).items()}
 
 
 def in_unit(value: Any, unit: str, name: str) -> Any:

@@ -1,16 +1,23 @@
 """Numbers of NumPy and texts with a unit are the same scenario as the numbers that they mean, or are refused."""
 
 from datetime import date, timedelta
+from decimal import Decimal
 
 import numpy as np
 import pandas
 import pytest
 import torch
 
-from fedsim import Scenario
+from fedsim import Scenario, Study
+from fedsim.devices.compute import Rate
+from fedsim.devices.energy import Battery
 from fedsim.errors import ScenarioError
 from fedsim.inputs.quantities import in_unit, plain
+from fedsim.network.fedscale import FedScaleNetwork
+from fedsim.network.radio.fading import Rayleigh
+from fedsim.network.topology.mobility import Trace
 from fedsim.selectors import Uniform
+from fedsim.studies.study import StudyError
 from tests.support.short_runs import TIMING
 
 CELL = {
@@ -65,6 +72,31 @@ def test_arrays_are_lists_and_laws_have_the_unit_of_their_field():
     learning = {"data": "digits", "model": {"kind": "mlp", "hidden": [8, 4]}}
     given = {"data": "digits", "model": {"kind": "mlp", "hidden": np.array([8, 4])}}
     assert TIMING.replace({"learning": given}) == TIMING.replace({"learning": learning})
+
+
+@pytest.mark.parametrize("number", [6100.0, 6100, "6.1 Mbit/s", np.float32(6100), np.array(6100), Decimal(6100)])
+def test_what_follows_from_a_number_follows_however_it_is_given(number):
+    assert FedScaleNetwork(median_kbps=number) == FedScaleNetwork(median_kbps=6100.0)
+    assert FedScaleNetwork(median_kbps=[number]).sigma == 0.0
+    assert Rate(samples_per_s="50 samples/s").spread_sigma == Rate(samples_per_s=50.0).spread_sigma == 0.5
+    for speed in ("36 km/h", torch.tensor(10.0), np.float32(10)):
+        assert Rayleigh(speed_m_per_s=speed, carrier_hz="2 GHz") == Rayleigh(speed_m_per_s=10.0, carrier_hz=2e9)
+    battery = {"capacity_j": 1.0, "compute_w": 1.0}
+    for power in (0, "0 W", np.zeros(())):
+        assert Battery(**battery, receive_w=power) == Battery(**battery)
+    assert Battery(**battery, receive_w=np.array([0.1, 0.2])).receive_j_per_bit == 0.0
+
+
+def test_points_and_grids_may_be_arrays_ranges_and_frames():
+    points = Trace(points=np.array([[0, 0, 1, 2], [0, 9, 5, 2]])).points
+    assert points == ((0, 0.0, 1.0, 2.0), (0, 9.0, 5.0, 2.0))
+    wanted = Study.of(TIMING, grid={"selector.cohort": [1, 2]}, seeds=2)
+    for several in (np.arange(1, 3), range(1, 3), pandas.Series([1, 2], index=[7, 8]), torch.tensor([1, 2])):
+        assert Study.of(TIMING, grid={"selector.cohort": several}, seeds=2).digest() == wanted.digest()
+    for seeds in (np.int64(2), np.arange(2), torch.tensor([0, 1])):
+        assert Study.of(TIMING, zipped=pandas.DataFrame({"selector.cohort": [1, 2]}), seeds=seeds) == wanted
+    with pytest.raises(StudyError, match=r"seeds: \[2.0\] is not allowed; allowed: whole numbers from 0 on"):
+        Study.of(TIMING, seeds=2.0)
 
 
 def test_a_selector_made_with_numbers_of_numpy_can_be_written_down():

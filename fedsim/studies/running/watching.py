@@ -44,8 +44,7 @@ def go_on(
     while True:
         wanted = {}
         for point in points:
-            done = records.longest(point.digest)
-            if done is None:
+            if (done := records.longest(point.digest)) is None:
                 continue
             history = records.history(point.scenario, done)
             count = longer(study, point, history, done.rounds or point.scenario.rounds.count)
