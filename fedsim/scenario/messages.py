@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 _MOST_BITS: Final = 256
 """Python refuses to write numbers of more than 4,300 digits."""
-_NO_NUMBER: Final = ("int_type", "float_type")
-_BEGINS_WITH_A_NUMBER: Final = re.compile(r"-?\d+(?!\d*[.][0-9]*[1-9])")
+_BEGINS_WITH_A_WHOLE_NUMBER: Final = re.compile(r"-?\d+(?!\d*(?:[.][0-9]*[1-9]|[eE]))")
+_BEGINS_WITH_A_NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\d,:])")
 _OF_A_FIELD: Final = re.compile(r"(?P<field>[\w.]+) = (?P<rest>.* is not allowed .*)", re.DOTALL)
 """What a table says of one of its fields, beside others."""
 
@@ -40,9 +40,11 @@ def _example(kind: str, value: object) -> str:
         return ", such as true"
     if kind == "string_type" and isinstance(value, int | float | date):
         return f', such as "{value}"'
-    if kind in _NO_NUMBER and isinstance(value, str | int | float):
-        number = _BEGINS_WITH_A_NUMBER.match(str(value))
-        return f", such as {int(number[0])}" if number else ""
+    if kind == "int_type" and isinstance(value, str | int | float):
+        whole = _BEGINS_WITH_A_WHOLE_NUMBER.match(str(value))
+        return f", such as {int(whole[0])}" if whole else ""
+    if kind == "float_type" and isinstance(value, str) and (number := _BEGINS_WITH_A_NUMBER.match(value)):
+        return f", such as {float(number[0]) / (100 if value.endswith('%') else 1):g}"
     return ""
 
 

@@ -2,7 +2,7 @@
 
 from fedsim.inputs.tables.header import IDS
 from fedsim.inputs.tables.ids import Owned, clients_of, identified, owned
-from fedsim.inputs.tables.reading import note, reading
+from fedsim.inputs.tables.reading import counted, note, reading
 from fedsim.inputs.tables.spans import Intervals, read_spans
 from fedsim.inputs.tables.table import Table
 from fedsim.inputs.tables.times import DAY_S, GAP, TIMES, After, Instants, Origin, followed, instants, origin_of, picked
@@ -19,6 +19,7 @@ __all__ = [
     "Owned",
     "Table",
     "clients_of",
+    "counted",
     "followed",
     "identified",
     "instants",
