@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
@@ -28,7 +27,7 @@ from fedsim.code_digest import is_builtin
 from fedsim.errors import suggest
 from fedsim.inputs.bounds import out_of_bounds
 from fedsim.inputs.plugins import PluginError, load_kind, registered, with_package
-from fedsim.inputs.quantities import in_unit, plain
+from fedsim.inputs.quantities import in_unit, listed, plain
 from fedsim.run_setup import other_build
 from fedsim.units import Bound, bound_of, unit_of
 
@@ -53,8 +52,13 @@ class Settings(BaseModel):
     def _unknown_names(cls, value: Any) -> Any:
         if isinstance(value, Mapping):
             check_names(cls.__name__, value, cls.model_fields)
-            return numbers_of(cls.__name__, cls, value)
+            return cls._completed(numbers_of(cls.__name__, cls, value))
         return value
+
+    @classmethod
+    def _completed(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return options, whose numbers are in the units of their fields by now, with what follows from them."""
+        return options
 
     @model_validator(mode="after")
     def _within_bounds(self) -> Self:
@@ -164,8 +168,8 @@ def numbers_of(title: str, table: type[BaseModel], given: Mapping[str, Any]) -> 
         if name in found:
             try:
                 value = plain(found[name])
-                if isinstance(value, np.ndarray) and _takes_several(table.model_fields[name].annotation):
-                    value = value.tolist()
+                if _takes_several(table.model_fields[name].annotation):
+                    value = listed(value)
                 found[name] = in_unit(value, unit, name) if unit else value
             except ValueError as error:
                 wrong.append({"type": refusal("unit", "{error}", error=error), "loc": (name,), "input": found[name]})

@@ -6,9 +6,9 @@ import re
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
-from fedsim.errors import FolderGoneError, RunError, WriteError
+from fedsim.errors import FedsimError, FolderGoneError, RunError, WriteError
 
 _PART: Final = re.compile(r"\.(?P<name>.+)\.\d+-[0-9a-f]{12}\.part")
 _LETTERS: Final = 48
@@ -40,6 +40,19 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
             raise
     except OSError as error:
         raise not_written(path, error) from None
+
+
+class _Described(Protocol):
+    def to_toml(self) -> str: ...
+
+
+def write_toml(part: _Described, path: Path) -> None:
+    """Write a scenario or a study, or in its place a comment that says why it has no description."""
+    try:
+        text = part.to_toml()
+    except FedsimError as error:
+        text = f"# {error}\n"
+    replace_file(path, lambda beside: beside.write_text(text, encoding="utf-8"))
 
 
 def make_folder(path: Path) -> None:

@@ -19,10 +19,13 @@ from fedsim.answers.module_values import MODULE_VARIABLE, hash_now
 from fedsim.code_digest import is_users_file
 
 UNREADABLE: Final = "unreadable"
+NOT_TOLD: Final = "what its results depend on cannot be told, so that no other run shares them"
 _VARIABLE: Final = "environment variable "
 _UNSET: Final = "unset"
+_FILES: Final = frozenset({"open", "sqlite3.connect"})
 _OUTSIDE: Final = frozenset({"socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system", "os.posix_spawn"})
 """Events after which a part may know what no file holds."""
+_NOTED: Final = _FILES | _OUTSIDE
 _CODE: Final = (".py", ".pyc", ".so", ".pyd", ".dll")
 _INSTALLED: Final = tuple({sys.prefix, sys.base_prefix, *sysconfig.get_paths().values()})
 _SYSTEM: Final = ("/proc", "/sys", "/dev")
@@ -40,6 +43,10 @@ class OpenedFiles:
         self.variables: dict[str, str] = {}
         self.written: set[str] = set()
         self.outside: str = ""
+
+    def untold(self, who: str) -> str:
+        """Return a sentence if the part may know what no file holds; empty if not."""
+        return f"{who} has asked for more than files ({self.outside}); {NOT_TOLD}" if self.outside else ""
 
     def contents(self) -> dict[str, str]:
         """Return the SHA-256 of each file as it is now, by its path as opened, and of each variable as it was read."""
@@ -146,15 +153,13 @@ def _note_variable(key: Any, caller: FrameType | None, *, is_set: bool = False) 
 
 def _note(event: str, given: tuple[Any, ...]) -> None:
     noting = _noting.all
-    if not noting or (event != "open" and event not in _OUTSIDE):
+    if not noting or event not in _NOTED or not _by_the_user(sys._getframe(1)):
         return
-    if not _by_the_user(sys._getframe(1)):
-        return
-    if event != "open":
+    if event in _OUTSIDE:
         for noted in noting:
             noted.outside = noted.outside or event
         return
-    path, mode, flags = given[:3]
+    path, mode, flags = (*given, None, None)[:3]
     if not isinstance(path, str | bytes | os.PathLike):
         return
     named = os.fsdecode(path)

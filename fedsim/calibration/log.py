@@ -12,9 +12,10 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.calibration.consistency import between_s, check_phases, left_s, never_ended, once, unusual
 from fedsim.errors import DataError
 from fedsim.history.outcomes import NOT_CUT, PHASES, UPLINK, Outcome
+from fedsim.history.schema import PARTICIPATIONS
 from fedsim.inputs.bounds import NUMBER
 from fedsim.inputs.files import MAX_BYTES, check_file
-from fedsim.inputs.tables import IDS, Table, identified, instants, origin_of, reading
+from fedsim.inputs.tables import IDS, Table, identified, instants, note, origin_of, reading
 from fedsim.inputs.tables.table import Missing
 from fedsim.measurements import MOST_WORK
 from fedsim.units import SECONDS
@@ -26,6 +27,8 @@ _NUMBERS: Final = (*DURATIONS, "round", "start_s", "end_s", "queue_s", "work", "
 _LABELS: Final = (("outcome", Outcome.labels(), int(Outcome.DELIVERED)), ("cut_in", PHASES, NOT_CUT))
 """Columns of labels, with the code of an empty cell, and of all rows where the column is missing."""
 _LEAST_WORK: Final = 1e-9
+_MUCH_WORK: Final = 2.0
+"""Share of the local work that few logs have in the median, and numbers of epochs and per cent all have."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,13 @@ def read_log(path: str | Path, rounds: str | Path | None = None) -> Log:
     table.called(*IDS)
     with reading() as read:
         columns = _columns(table)
+        if not ({"start_s", "end_s"} <= columns.keys() or columns.keys() & set(DURATIONS)):
+            table.refuse(
+                f"no column tells a time; needed: {', '.join(DURATIONS)}, or start_s and end_s; its columns: "
+                f"{', '.join(table.columns)}"
+            )
+        if others := _not_read(table):
+            note(table.where, f"columns not read: {', '.join(others)}")
     candidates = None
     if rounds is not None:
         candidates = Table.read(check_file(rounds, MAX_BYTES, DataError)).whole("candidates")
@@ -109,20 +119,14 @@ def _columns(table: Table) -> dict[str, NDArray[Any]]:
             bound = SECONDS if name.endswith("_s") else NUMBER
             missing: Missing = "nan" if name in DURATIONS else "refused"
             found[name] = table.numbers(name, bound, least=least, missing=missing)
+    if "work" in found and (wrong := np.flatnonzero(np.clip(found["work"], 0.0, MOST_WORK) != found["work"])).size:
+        table.refuse_cell("work", int(wrong[0]), f"shares of the local work, 0 to {MOST_WORK:g}")
     if "round" in found:
         found["round"] = table.whole("round").astype(np.float64)
     for name, known, absent in _LABELS:
         if table.find(name) is not None:
             found[name] = table.codes(name, known, absent)
-    for name in found.keys() & set(DURATIONS):
-        # A participation that was lost need not have come to each phase.
-        empty = np.isnan(found[name])
-        wrong = np.flatnonzero(
-            empty & (found.get("outcome", np.full(table.rows, Outcome.DELIVERED)) == Outcome.DELIVERED)
-        )
-        if wrong.size:
-            table.refuse_cell(name, int(wrong[0]), "numbers of at least 0 where a participation was delivered")
-        found[name][empty] = 0.0
+    _fill_phases(table, found)
     if table.find("class") is not None:
         found["class"] = table.texts("class")
     if (client := table.find(*IDS)) is not None:
@@ -131,11 +135,34 @@ def _columns(table: Table) -> dict[str, NDArray[Any]]:
     return found
 
 
+def _fill_phases(table: Table, found: Mapping[str, NDArray[Any]]) -> None:
+    """Make phases 0 to which a participation that was lost did not come; refuse others without a time."""
+    delivered = found.get("outcome", np.full(table.rows, Outcome.DELIVERED)) == Outcome.DELIVERED
+    for name in found.keys() & set(DURATIONS):
+        empty = np.isnan(found[name])
+        if (wrong := np.flatnonzero(empty & delivered)).size:
+            table.refuse_cell(name, int(wrong[0]), "numbers of at least 0 where a participation was delivered")
+        found[name][empty] = 0.0
+
+
+def _not_read(table: Table) -> list[str]:
+    """Return the columns that say nothing here, but for those of fedsim's own table."""
+    names = (*_NUMBERS, *(name for name, _, _ in _LABELS), "start", "end", "class")
+    read = {found for name in names if (found := table.find(name))} | {table.find(*IDS)}
+    own = {column.name for column in PARTICIPATIONS.columns}
+    return [name for name in table.columns if name not in read | own and "." not in name]
+
+
 def _ends(table: Table) -> dict[str, FloatArray]:
     """Return starts and ends, in seconds from the first of them on where they are dates; none without both."""
     if not (table.find("start") and table.find("end")):
         return {}
     times = {name: instants(table, name) for name in ("start", "end")}
+    if times["start"].kind == "clock" or times["start"].dated:
+        name = table.called(*IDS)
+        owner = table.labels(name)[0]
+        times["start"] = times["start"].by_days(table, owner)
+        times["end"] = times["end"].after(times["start"])
     begins = origin_of(table, [*times.values()], None)
     for name, one in times.items():
         if (empty := np.flatnonzero(np.isnan(one.value))).size:
@@ -150,8 +177,6 @@ def _log(
     where: str,
     notes: list[str],
 ) -> Log:
-    if not ({"start_s", "end_s"} <= columns.keys() or columns.keys() & set(DURATIONS)):
-        raise DataError(f"{where}: no column tells a time; needed: {', '.join(DURATIONS)}, or start_s and end_s")
     columns, again = once(columns, where)
     size, notes = columns["client"].size, [*notes, *([again] if again else [])]
     if size < _FEWEST:
@@ -170,6 +195,9 @@ def _log(
     samples = _samples(numbers, clients, names, client, where)
     if samples is None and np.nanmax(spent_s[1], initial=0.0) > 0:
         notes.append("samples missing: all clients are taken to have as many")
+    work = numbers.get("work", np.ones(size))
+    if (much := float(np.median(work))) > _MUCH_WORK:
+        notes.append(f"work is {much:g} in the median: is it a share of the local work?")
     if long := unusual(spent_s):
         notes.append(long)
     if not {"round", "start_s", "end_s"} <= numbers.keys():
@@ -184,7 +212,7 @@ def _log(
         end_s=numbers.get("end_s"),
         spent_s=spent_s,
         cut_in=cut_in,
-        work=np.clip(numbers.get("work", np.ones(size)), _LEAST_WORK, MOST_WORK),
+        work=np.maximum(work, _LEAST_WORK),
         samples=samples,
         outcome=outcome,
         candidates=candidates,

@@ -82,10 +82,9 @@ class Rate(Component):
     spread_sigma: Sigma = 0.5
     jitter_sigma: Sigma = 0.1
 
-    @model_validator(mode="before")
     @classmethod
-    def _own_speeds(cls, value: Any) -> Any:
-        return _without_spread(value, "samples_per_s", {"spread_sigma": 0.0})
+    def _completed(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        return _without_spread(options, "samples_per_s", {"spread_sigma": 0.0})
 
     def build(self, run: RunSetup) -> "RateTimes":
         z = normal_quantile(run.streams.uniform("compute-speed", np.arange(run.clients)))
@@ -192,10 +191,9 @@ class Flops(Component):
     jitter: Annotated[HeterogeneityLaw, Slot(HETEROGENEITY_LAWS)] = LogNormal(sigma=0.1)
     load: Load = 0.0
 
-    @model_validator(mode="before")
     @classmethod
-    def _own_speeds(cls, value: Any) -> Any:
-        return _without_spread(value, "flops_per_s", {"spread": "fixed"})
+    def _completed(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        return _without_spread(options, "flops_per_s", {"spread": "fixed"})
 
     @model_validator(mode="after")
     def _can_be_spread(self) -> Self:
@@ -218,11 +216,9 @@ class Flops(Component):
         return WorkTimes(s_per_sample, HETEROGENEITY_LAW.checked(self.jitter), load, run.streams)
 
 
-def _without_spread(value: Any, speed: str, none: Mapping[str, Any]) -> Any:
+def _without_spread(options: Mapping[str, Any], speed: str, none: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return options with no further spread, if a speed is given for each client and the spread is not."""
-    if not isinstance(value, Mapping) or speed not in value or one_number(value[speed]):
-        return value
-    return {**none, **value}
+    return options if one_number(options.get(speed, 0.0)) else {**none, **options}
 
 
 class FedScale(Component):

@@ -156,16 +156,13 @@ class Battery(Component):
     charge_w: Power = 0.0
     least_charge: Annotated[ClientValues, PerClient(gt=0, le=1)] = 0.15
 
-    @model_validator(mode="before")
     @classmethod
-    def _power_in_place_of_bits(cls, value: Any) -> Any:
+    def _completed(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Let the default price of a bit hold only where its direction has no power."""
-        if not isinstance(value, Mapping):
-            return value
-        has_w = {name: value.get(name) not in (None, 0) for name in ("receive_w", "transmit_w")}
-        sends = has_w["transmit_w"] or value.get("transmit_power_dbm") is not None
+        has_w = {name: options.get(name) not in (None, 0) for name in ("receive_w", "transmit_w")}
+        sends = has_w["transmit_w"] or options.get("transmit_power_dbm") is not None
         free = dict.fromkeys(["receive_j_per_bit"] * has_w["receive_w"] + ["transmit_j_per_bit"] * sends, 0.0)
-        return {**free, **value}
+        return {**free, **options}
 
     @property
     def requires(self) -> frozenset[str]:

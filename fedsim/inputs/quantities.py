@@ -3,9 +3,7 @@
 import re
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, Final
-
-import numpy as np
+from typing import Any, Final, Protocol, runtime_checkable
 
 _PLAIN: Final = (int, float, str, bool, type(None))
 _NUMBERS: Final = {int, float}
@@ -15,6 +13,29 @@ _NAMES: Final = ("kind", "column", "path")
 """Options of a law of values that are names."""
 
 _PREFIXES: Final = {"n": "1e-9", "u": "1e-6", "µ": "1e-6", "m": "1e-3", "k": "1e3", "M": "1e6", "G": "1e9", "T": "1e12"}
+
+
+@runtime_checkable
+class _Axes(Protocol):
+    """An array of any library, such as NumPy's or torch's."""
+
+    @property
+    def ndim(self) -> int: ...
+
+    @property
+    def shape(self) -> Any: ...
+
+    def item(self) -> Any: ...
+
+    def tolist(self) -> Any: ...
+
+
+@runtime_checkable
+class _Indexed(_Axes, Protocol):
+    """A series of pandas, whose index is an array; that of a tensor is a method."""
+
+    @property
+    def index(self) -> Any: ...
 
 
 def _with(prefixes: str, *names: str, size: str = "1") -> dict[str, Decimal]:
@@ -81,12 +102,36 @@ _EXAMPLES: Final = {
 
 
 def plain(value: Any) -> Any:
-    """Return numbers of NumPy, and arrays without axes, as numbers of Python, also those of a list."""
+    """Return numbers of NumPy, and arrays and tensors without axes, as numbers of Python, also those of a list."""
     if type(value) in _PLAIN:
         return value
     if type(value) in (list, tuple):
         return value if set(map(type, value)) <= _NUMBERS else type(value)(map(plain, value))
-    return value.item() if isinstance(value, np.ndarray | np.generic) and value.ndim == 0 else value
+    return value.item() if isinstance(value, _Axes) and value.ndim == 0 else value
+
+
+def listed(value: Any) -> Any:
+    """Return arrays, tensors and series as lists, also those in a list, and other values as they are."""
+    if type(value) in (list, tuple):
+        return value if set(map(type, value)) <= _NUMBERS else type(value)(map(listed, value))
+    if not isinstance(value, _Axes):
+        return value
+    index = value.index if isinstance(value, _Indexed) else None
+    if isinstance(index, _Axes) and index.tolist() != list(range(value.shape[0])):
+        raise ValueError(f"its index is {str(index.tolist())[:60]}; allowed: 0, 1, 2, ..., as clients are numbered")
+    return value.tolist()
+
+
+def several(values: Any) -> Any:
+    """Return a range, an array or a series, whatever its index, as a list of numbers of Python."""
+    if isinstance(values, range):
+        return list(values)
+    return values.tolist() if isinstance(values, _Axes) else plain(values)
+
+
+def lists(table: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the columns of a table, which may be a frame of pandas, as lists."""
+    return {name: several(values) for name, values in dict(() if table is None else table).items()}
 
 
 def in_unit(value: Any, unit: str, name: str) -> Any:

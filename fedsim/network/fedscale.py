@@ -58,12 +58,10 @@ class FedScaleNetwork(Component):
     mapping: Mapped = None
     transport: Annotated[Transport, Slot(TRANSPORTS)] = NoTransport()
 
-    @model_validator(mode="before")
     @classmethod
-    def _own_rates(cls, value: Any) -> Any:
-        if not isinstance(value, Mapping) or "median_kbps" not in value or one_number(value["median_kbps"]):
-            return value
-        return {"sigma": 0.0, **value}
+    def _completed(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        each_has_its_own = not one_number(options.get("median_kbps", 0.0))
+        return {"sigma": 0.0, **options} if each_has_its_own else options
 
     @model_validator(mode="after")
     def _range_rises(self) -> Self:

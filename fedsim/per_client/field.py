@@ -7,6 +7,7 @@ law (``{ kind = "log-normal", median = 100.0, sigma = 0.5 }``) or a column of a 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -126,7 +127,7 @@ def _at_place(line: dict[str, Any], place: int) -> InitErrorDetails:
 
 def one_number(value: object) -> bool:
     """Return whether a value of a table of a scenario is one number for all clients."""
-    return isinstance(value, int | float)
+    return isinstance(value, Number)
 
 
 def values_of(part: BaseModel, name: str, clients: int, streams: Streams, path: str) -> Values:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Final, Self, cast
 
-from fedsim.errors import RunError, ScenarioError
+from fedsim.errors import RunError
 from fedsim.history import Recorder
 from fedsim.history.column import TableSchema
 from fedsim.history.schema import AT_THE_END, FORMAT_VERSION, TABLES
@@ -36,7 +36,7 @@ from fedsim.results.state import (
 )
 from fedsim.results.tables import parquet_file, stream_file, write_parquet
 from fedsim.scenario import Scenario
-from fedsim.whole_files import make_folder, replace_file
+from fedsim.whole_files import make_folder, write_toml
 
 _ROUNDS_BACK: Final = 4096
 _PLANNED: Final = tuple(name for name in ALWAYS if name != STATE)
@@ -65,6 +65,7 @@ class RunFolder:
         self._executor: dict[str, Any] | None = None
         self._data: str | None = None
         self.opened: Mapping[str, str] = {}
+        self.outside = ""
         self._began, self._before_s = time.perf_counter(), 0.0
 
     def __enter__(self) -> Self:
@@ -133,7 +134,7 @@ class RunFolder:
         for place in {self.path, self.place}:
             for part in manifest.parts(place, [STATE, OWNER, *self._written]):
                 part.unlink(missing_ok=True)
-        self._write_scenario()
+        write_toml(self.scenario, self.place / SCENARIO)
 
     def _go_on(self, before: RunState) -> None:
         if None not in (self._data, before.data) and self._data != before.data:
@@ -264,13 +265,6 @@ class RunFolder:
         except OSError as error:
             raise RunError(f"{self.place}: cannot be written: {error.strerror}") from None
 
-    def _write_scenario(self) -> None:
-        try:
-            text = self.scenario.to_toml()
-        except ScenarioError as error:
-            text = f"# {error}\n"
-        replace_file(self.place / SCENARIO, lambda part: part.write_text(text, encoding="utf-8"))
-
     def _write_state(
         self,
         status: Status,
@@ -287,6 +281,7 @@ class RunFolder:
                 data=self._data,
                 files=self._files,
                 opened=dict(self.opened),
+                outside=self.outside,
                 code=self._code,
                 seed=self.scenario.seed,
                 cohorts=self._cohorts,

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fedsim.answers.opened_files import changed
 from fedsim.errors import RunError
 from fedsim.results import manifest
 from fedsim.results.places import NEXT, SWAP, commit, complete, located, remove_folder
 from fedsim.results.state import STATE, Cohorts, RunState, read_state, state_in
+
+_OR_ELSE: Final = "; choose another folder with --out, or replace that run with --force"
 
 
 class Holding(NamedTuple):
@@ -35,20 +37,20 @@ def look(folder: Path, digest: str | None, files_now: Mapping[str, str], *, repl
         return Holding(folder / NEXT, None, files)
     state, beside = read_state(folder), _beside(folder)
     others = changed_files(state, files_now)
-    if state.digest == digest and state.status == "finished" and not others:
+    finished = state.digest == digest and state.status == "finished" and not others
+    if finished and not state.outside:
         return Holding(folder, state, files)
     if beside is not None and beside.digest == digest and not changed(beside.opened):
         return Holding(folder / NEXT, beside, files)
     if state.digest != digest or others:
         raise of_another(folder, state, f"; the content of {', '.join(others)} has changed" if others else "")
+    if finished:
+        raise RunError(f"{folder}: holds a run of this scenario, but {state.outside}{_OR_ELSE}")
     return Holding(folder, state, files)
 
 
 def of_another(folder: Path, state: RunState, why: str) -> RunError:
-    return RunError(
-        f"{folder}: holds a run of another scenario (digest {state.digest[:12]}{why}); choose another folder with "
-        "--out, or replace that run with --force"
-    )
+    return RunError(f"{folder}: holds a run of another scenario (digest {state.digest[:12]}{why}){_OR_ELSE}")
 
 
 def refuse_outside(folder: Path, state: RunState | None, cohorts: Cohorts) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from fedsim.answers import ShortTraceback
 from fedsim.answers.module_values import hashes, variables_of
-from fedsim.answers.opened_files import nothing_noted, opened_files, unchanged
+from fedsim.answers.opened_files import NOT_TOLD, nothing_noted, opened_files, unchanged
 from fedsim.errors import DistrustError, RunError
 from fedsim.history import History, Recorder, draw, draw_clients, draw_durations
 from fedsim.history.fairness import last_accuracies
@@ -172,6 +172,8 @@ def _record(
         folder.begin(None if now is None else now.to_json(), learner.data_digest)
         try:
             history = with_model(simulation.run(), path)
+            folder.outside = opened.untold(" or ".join(scenario.code()))
+            history = _with_remark(history, folder.outside)
             saver.finish()
             folder.write_tables(recorder)
             trained = simulation.trained()
@@ -187,6 +189,12 @@ def _record(
         if trained is not None:
             say(_told(learner.work))
         return history
+
+
+def _with_remark(history: History, untold: str) -> History:
+    """Return a history that says once that what its own parts depend on cannot be told, if that is so."""
+    said = not untold or any(NOT_TOLD in remark for remark in history.remarks)
+    return history if said else with_fields(history, remarks=(*history.remarks, untold))
 
 
 def write_results(

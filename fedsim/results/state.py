@@ -77,6 +77,7 @@ class RunState(_Record):
     data: str | None = None
     files: dict[str, str] = {}
     opened: dict[str, str] = {}
+    outside: str = ""
     code: dict[str, str] = {}
     seed: int | None = None
     cohorts: Cohorts = "selector"

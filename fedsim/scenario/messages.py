@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Mapping
+from datetime import date
 from typing import Any, Final
 
 from pydantic import ValidationError
 
 _MOST_BITS: Final = 256
 """Python refuses to write numbers of more than 4,300 digits."""
-_NO_NUMBER: Final = ("int_type", "float_type")
-_BEGINS_WITH_A_NUMBER: Final = re.compile(r"-?\d+(?!\d*[.][0-9]*[1-9])")
+_BEGINS_WITH_A_WHOLE_NUMBER: Final = re.compile(r"-?\d+(?!\d*(?:[.][0-9]*[1-9]|[eE]))")
+_BEGINS_WITH_A_NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\d,:])")
 _OF_A_FIELD: Final = re.compile(r"(?P<field>[\w.]+) = (?P<rest>.* is not allowed .*)", re.DOTALL)
 """What a table says of one of its fields, beside others."""
 
@@ -23,9 +24,7 @@ def _line(detail: dict[str, Any]) -> str:
     path = ".".join(str(step) for step in detail["loc"]) or "scenario"
     if detail["type"] == "missing":
         return f"{path}: is missing; a value is required here"
-    message = detail["msg"].removeprefix("Value error, ")
-    if detail["type"] in _NO_NUMBER and (number := _BEGINS_WITH_A_NUMBER.match(str(detail["input"]))):
-        message += f", such as {number[0]}"
+    message = detail["msg"].removeprefix("Value error, ") + _example(detail["type"], detail["input"])
     shown = _shown(detail["input"])
     if detail["type"] == "unknown_name":
         return f"{path}: {message}"
@@ -33,6 +32,20 @@ def _line(detail: dict[str, Any]) -> str:
     if named is not None and isinstance(detail["input"], Mapping):
         return f"{path}.{named['field']}: {named['rest']}"
     return f"{path}: {shown} is not allowed; {message[:1].lower()}{message[1:]}"
+
+
+def _example(kind: str, value: object) -> str:
+    """Return what a value of another type may have meant; empty where that is not known."""
+    if kind == "bool_type":
+        return ", such as true"
+    if kind == "string_type" and isinstance(value, int | float | date):
+        return f', such as "{value}"'
+    if kind == "int_type" and isinstance(value, str | int | float):
+        whole = _BEGINS_WITH_A_WHOLE_NUMBER.match(str(value))
+        return f", such as {int(whole[0])}" if whole else ""
+    if kind == "float_type" and isinstance(value, str) and (number := _BEGINS_WITH_A_NUMBER.match(value)):
+        return f", such as {float(number[0]) / (100 if value.endswith('%') else 1):g}"
+    return ""
 
 
 def _shown(value: object) -> str:

@@ -28,7 +28,8 @@ _WAITS: Final = {
 
 def too_late(scenario: Scenario, run: Run) -> tuple[str, ...]:
     """Return a sentence if the mean participation of each client is longer than the policy waits; nothing otherwise."""
-    policy, parts = scenario.rounds.policy, (scenario.network, scenario.devices.compute, scenario.rounds.policy)
+    policy, rounds = scenario.rounds.policy, scenario.rounds
+    parts = (scenario.network, scenario.devices.compute, policy, *rounds.effects)
     if not all(is_builtin(type(part)) for part in parts):
         return ()
     waits_s = {name: value for name, value in policy if name in _WAITS and value is not None}
@@ -38,7 +39,7 @@ def too_late(scenario: Scenario, run: Run) -> tuple[str, ...]:
         return ()
     name, limit_s = next(iter(waits_s.items()))
     what = _WAITS.get(name, "deadline")
-    if name != "give_up_s" and (policy.traits.overlaps_rounds or not scenario.rounds.late.cancels):
+    if name != "give_up_s" and (policy.traits.overlaps_rounds or not rounds.late.cancels):
         return ()
     samples, (down_s, work_s, up_s) = run.workload.learner.samples, run.expected_s
     works = samples > 0 if samples.any() else np.ones(samples.size, dtype=bool)

@@ -60,18 +60,17 @@ class Target(Settings):
     at_least: float | None = None
     at_most: float | None = None
 
-    @model_validator(mode="before")
     @classmethod
-    def _shares(cls, value: Any) -> Any:
-        if not isinstance(value, Mapping) or value.get("metric", "accuracy") != "accuracy":
-            return value
+    def _completed(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        if options.get("metric", "accuracy") != "accuracy":
+            return options
         shares = {}
         for name in ("at_least", "at_most"):
             try:
-                shares[name] = share_of(value.get(name))
+                shares[name] = share_of(options.get(name))
             except ValueError as error:
-                raise ValueError(f"{name} = {value[name]!r} is not allowed ({error})") from None
-        return {**value, **shares}
+                raise ValueError(f"{name} = {options[name]!r} is not allowed ({error})") from None
+        return {**options, **shares}
 
     @model_validator(mode="after")
     def _has_one_bound(self) -> Self:

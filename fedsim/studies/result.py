@@ -65,8 +65,7 @@ class StudyResult:
         StudyError
             If the folder holds none.
         """
-        path = Path(folder)
-        return cls(Study.load(path / STUDY), path, Records(path))
+        return cls(Study.load(Path(folder) / STUDY), Path(folder), Records(Path(folder)))
 
     def __len__(self) -> int:
         return len(self._ended)

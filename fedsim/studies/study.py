@@ -4,7 +4,7 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ import tomli_w
 
 from fedsim.errors import FedsimError, ScenarioError, suggest
 from fedsim.inputs.files import read_text
+from fedsim.inputs.quantities import lists, several
 from fedsim.scenario import Scenario
 from fedsim.scenario.toml import parse_toml
 from fedsim.studies.metrics import UNITS, metric, needs
@@ -188,12 +189,14 @@ class Study:
             If a variant is no scenario.
         """
         scenario = Scenario.of(base)
-        numbers = range(scenario.seed, scenario.seed + seeds) if isinstance(seeds, int) else seeds
+        seeds, across, beside = several(seeds), lists(grid), lists(zipped)
+        many = seeds if isinstance(seeds, Iterable) else (seeds,)
+        numbers = range(scenario.seed, scenario.seed + seeds) if isinstance(seeds, int) else many
         found = [Variant(str(key), dict(values)) for key, values in (variants or {}).items()]
-        if found and (grid or zipped):
+        if found and (across or beside):
             raise StudyError("variants: with names, and a grid or lists beside them, are not allowed; allowed: one")
         limits = {"s": float(horizon)} if isinstance(horizon, int | float) else dict(horizon or {})
-        arms = tuple(found or _combined(grid or {}, zipped or {}))
+        arms = tuple(found or _combined(across, beside))
         return cls(name or scenario.name, scenario, arms, tuple(numbers), tuple(metrics), baseline, limits, level)
 
     @cached_property

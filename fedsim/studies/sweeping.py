@@ -8,7 +8,6 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
-from fedsim.errors import FedsimError
 from fedsim.results.lock import FolderLock
 from fedsim.scenario import Scenario
 from fedsim.studies.result import STUDY, StudyResult
@@ -16,7 +15,7 @@ from fedsim.studies.running.engine import Engine
 from fedsim.studies.running.records import Done, Records, Task
 from fedsim.studies.running.watching import go_on
 from fedsim.studies.study import Point, Study, StudyError
-from fedsim.whole_files import make_folder, replace_file
+from fedsim.whole_files import make_folder, write_toml
 
 
 def sweep(
@@ -89,11 +88,13 @@ def run_study(study: Study, folder: Path, engine: Engine, *, quiet: bool = False
     points = study.points
     make_folder(folder)
     with FolderLock(folder):
-        _write_study(study, folder)
+        write_toml(study, folder / STUDY)
         records = Records(folder)
         console = Console(stderr=True, quiet=quiet, soft_wrap=True, highlight=False, markup=False)
         if gone := records.forget_changed(write=True):
-            console.print(f"{folder}: runs are made again that have read another content of {', '.join(gone)}")
+            console.print(
+                f"{folder}: runs are made again whose own parts may read something else now: {', '.join(gone)}"
+            )
         if others := records.others(point.digest for point in points):
             console.print(f"{folder} has {others} runs of another base, variants or seeds, which do not count here")
         _run(points, {}, records, engine, console, "runs")
@@ -116,8 +117,7 @@ def _run(
     arms: dict[str, Scenario] = {}
     for point in points:
         count = counts.get(point.digest)
-        done = records.done(point.digest, count)
-        if done is not None and not done.error:
+        if not records.lacks(point.digest, count):
             continue
         arm, scenario = point.variant, point.scenario
         if count is not None:
@@ -150,11 +150,3 @@ def _run(
             took_s, failed = time.perf_counter() - begun_s, sum(bool(one.error) for one in ended)
             console.print(f"{found + len(ended)} {of} in {took_s:,.1f} s" + f", {failed} failed" * bool(failed))
     return ended
-
-
-def _write_study(study: Study, folder: Path) -> None:
-    try:
-        text = study.to_toml()
-    except FedsimError as error:
-        text = f"# {error}\n"
-    replace_file(folder / STUDY, lambda part: part.write_text(text, encoding="utf-8"))

@@ -122,7 +122,14 @@ def test_queues_classes_samples_and_rounds(tmp_path):
             {"samples": range(ROWS)},
             "samples, row 1: 0 is not allowed; samples: each client has one whole number of at least 1",
         ),
-        ({"downlink_s": None, "compute_s": None, "uplink_s": None, "end_s": None}, "no column tells a time"),
+        (
+            {"downlink_s": None, "compute_s": None, "uplink_s": None, "end_s": None, "took": [1] * ROWS},
+            "no column tells a time; needed: downlink_s, .*; its columns: client, round, start_s, outcome, .*took",
+        ),
+        (
+            {"work": [0.5] * 3 + [150] * 9},
+            "work, row 4: '150' is not allowed; allowed: shares of the local work, 0 to 100",
+        ),
     ],
 )
 def test_wrong_columns_are_refused(changes, said, tmp_path):
@@ -218,3 +225,20 @@ def test_a_phase_that_never_ended_is_not_zero(changes, words, tmp_path):
     log = read_log(written(tmp_path / "log.csv", **whole(outcome=["dropped"] * ROWS, **changes)))
     with pytest.raises(FedsimError, match=words):
         calibrate(log)
+
+
+def test_columns_that_are_not_read_and_work_of_another_unit_are_named(tmp_path):
+    more = {"upload_s": range(ROWS), "delivered": ["no"] * ROWS, "work": [80] * ROWS, "draws": [1] * ROWS}
+    notes = read_log(written(tmp_path / "log.csv", **whole(**more))).notes
+    assert notes[0] == "log.csv: columns not read: upload_s, delivered"
+    assert "work is 80 in the median: is it a share of the local work?" in notes
+
+
+def test_hours_of_a_log_go_over_midnight(tmp_path):
+    """Each of two phones takes 4 s; the first one's second participation is one day later."""
+    start = ["23:59:58", "00:30:00", *["23:00:00"] * 10]
+    end = ["00:00:02", "00:30:04", *["23:00:04"] * 10]
+    columns = {"client": [0, 0, *range(1, 11)], "round": range(ROWS), "start": start, "end": end}
+    log = read_log(written(tmp_path / "log.csv", **columns))
+    assert set(log.spent_s[UPLINK].tolist()) == {4.0}
+    assert log.start_s[:3].tolist() == [86_398.0, 88_200.0, 82_800.0]

@@ -88,7 +88,7 @@ SETTINGS = {
     ),
     "no rates": (
         {"network": "{kind = 'rate-traces', downlink = {path = 'tiny.toml'}, uplink = {path = 'x'}, delay_s = 0.0}"},
-        "tiny.toml: line 1: 'name' is not allowed; a packet-delivery file has whole milliseconds",
+        "tiny.toml: line 2: 'name = \"tiny\"' is not allowed; a packet-delivery file has whole milliseconds",
     ),
     "10^9 cells": (graph(10**9), "cells: 1000000000 is not allowed"),
     "10^4 cells and 10^8 clients": (

@@ -67,6 +67,14 @@ def test_a_target_that_ended_a_run_does_not_end_its_repetition():
     assert stopped_at.evaluate_missing().column("evaluations", "round").tolist() == [0, 1, 2]
 
 
+def test_a_target_that_nothing_is_measured_against_is_named():
+    timing = {"learning": {"kind": "none", "model_bits": 1e6, "samples_per_client": 9}, "rounds.count": 2}
+    known = "rounds.target: no round was evaluated, so that no target could end the run"
+    for name, value in (("target_accuracy", 0.1), ("target", {"metric": "loss", "at_most": 1.0}), ("until_s", 1e9)):
+        notes = simulate(SCENARIO.replace({**timing, f"rounds.{name}": value})).notes
+        assert (known in notes) == (name != "until_s")
+
+
 def test_a_model_that_is_no_number_has_no_accuracy_and_ends_no_run():
     """Training samples of 1e30 make models NaN; the greatest of NaN is label 0, which nine in ten have."""
     rng = np.random.default_rng(0)

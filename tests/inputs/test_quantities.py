@@ -1,12 +1,23 @@
 """Numbers of NumPy and texts with a unit are the same scenario as the numbers that they mean, or are refused."""
 
-import numpy as np
-import pytest
+from datetime import date, timedelta
+from decimal import Decimal
 
-from fedsim import Scenario
+import numpy as np
+import pandas
+import pytest
+import torch
+
+from fedsim import Scenario, Study
+from fedsim.devices.compute import Rate
+from fedsim.devices.energy import Battery
 from fedsim.errors import ScenarioError
 from fedsim.inputs.quantities import in_unit, plain
+from fedsim.network.fedscale import FedScaleNetwork
+from fedsim.network.radio.fading import Rayleigh
+from fedsim.network.topology.mobility import Trace
 from fedsim.selectors import Uniform
+from fedsim.studies.study import StudyError
 from tests.support.short_runs import TIMING
 
 CELL = {
@@ -38,6 +49,10 @@ SCENARIO = Scenario(
         ("network.uplink.bandwidth_hz", " 90e3 hz "),
         ("network.uplink.transmit_power_dbm", "23 dBm"),
         ("rounds.policy.deadline_s", "1000 ms"),
+        ("seed", torch.tensor(0)),
+        ("selector.cohort", torch.tensor(2, dtype=torch.int32)),
+        ("network.uplink.transmit_power_dbm", pandas.Series(np.full(6, 23.0))),
+        ("network.uplink.transmit_power_dbm", torch.full((6,), 23.0)),
         ("rounds.until_s", "2 h"),
         ("learning.model_bits", "2 MB"),
         ("devices.dropout.rate_per_s", "3 1/min"),
@@ -45,7 +60,7 @@ SCENARIO = Scenario(
     ],
 )
 def test_what_means_the_same_has_the_same_digest(path, value):
-    plainly = np.full(6, 23.0).tolist() if isinstance(value, np.ndarray) and value.ndim else None
+    plainly = [23.0] * 6 if isinstance(value, np.ndarray | pandas.Series | torch.Tensor) and value.ndim else None
     expected = SCENARIO if plainly is None else SCENARIO.replace({path: plainly})
     assert SCENARIO.replace({path: value}).digest() == expected.digest()
 
@@ -57,6 +72,31 @@ def test_arrays_are_lists_and_laws_have_the_unit_of_their_field():
     learning = {"data": "digits", "model": {"kind": "mlp", "hidden": [8, 4]}}
     given = {"data": "digits", "model": {"kind": "mlp", "hidden": np.array([8, 4])}}
     assert TIMING.replace({"learning": given}) == TIMING.replace({"learning": learning})
+
+
+@pytest.mark.parametrize("number", [6100.0, 6100, "6.1 Mbit/s", np.float32(6100), np.array(6100), Decimal(6100)])
+def test_what_follows_from_a_number_follows_however_it_is_given(number):
+    assert FedScaleNetwork(median_kbps=number) == FedScaleNetwork(median_kbps=6100.0)
+    assert FedScaleNetwork(median_kbps=[number]).sigma == 0.0
+    assert Rate(samples_per_s="50 samples/s").spread_sigma == Rate(samples_per_s=50.0).spread_sigma == 0.5
+    for speed in ("36 km/h", torch.tensor(10.0), np.float32(10)):
+        assert Rayleigh(speed_m_per_s=speed, carrier_hz="2 GHz") == Rayleigh(speed_m_per_s=10.0, carrier_hz=2e9)
+    battery = {"capacity_j": 1.0, "compute_w": 1.0}
+    for power in (0, "0 W", np.zeros(())):
+        assert Battery(**battery, receive_w=power) == Battery(**battery)
+    assert Battery(**battery, receive_w=np.array([0.1, 0.2])).receive_j_per_bit == 0.0
+
+
+def test_points_and_grids_may_be_arrays_ranges_and_frames():
+    points = Trace(points=np.array([[0, 0, 1, 2], [0, 9, 5, 2]])).points
+    assert points == ((0, 0.0, 1.0, 2.0), (0, 9.0, 5.0, 2.0))
+    wanted = Study.of(TIMING, grid={"selector.cohort": [1, 2]}, seeds=2)
+    for several in (np.arange(1, 3), range(1, 3), pandas.Series([1, 2], index=[7, 8]), torch.tensor([1, 2])):
+        assert Study.of(TIMING, grid={"selector.cohort": several}, seeds=2).digest() == wanted.digest()
+    for seeds in (np.int64(2), np.arange(2), torch.tensor([0, 1])):
+        assert Study.of(TIMING, zipped=pandas.DataFrame({"selector.cohort": [1, 2]}), seeds=seeds) == wanted
+    with pytest.raises(StudyError, match=r"seeds: \[2.0\] is not allowed; allowed: whole numbers from 0 on"):
+        Study.of(TIMING, seeds=2.0)
 
 
 def test_a_selector_made_with_numbers_of_numpy_can_be_written_down():
@@ -74,12 +114,20 @@ def test_a_selector_made_with_numbers_of_numpy_can_be_written_down():
         ("network.uplink.transmit_power_dbm", "200 mW", "a number of dBm, or a text with a unit, such as '-3.5 dBm'"),
         ("rounds.count", "3 rounds", "should be a valid integer, such as 3"),
         ("rounds.count", 3.0, "should be a valid integer, such as 3"),
+        ("rounds.policy", {"kind": "quorum", "share": "50 %", "max_wait_s": 9.0}, r"valid number, such as 0\.5$"),
+        ("rounds.policy", {"kind": "quorum", "share": "5e-1", "max_wait_s": 9.0}, r"valid number, such as 0\.5$"),
+        ("seed", "007", "should be a valid integer, such as 7$"),
+        ("name", 5, 'should be a valid string, such as "5"'),
+        ("name", date(2024, 3, 1), 'should be a valid string, such as "2024-03-01"'),
+        ("results.audit", "yes", "should be a valid boolean, such as true"),
+        ("rounds.policy.deadline_s", timedelta(seconds=5), "should be a valid number$"),
         ("rounds.policy.deadline_s", np.array([1.0, 2.0]), "should be a valid number"),
+        ("network.uplink.bandwidth_hz", pandas.Series([1.0] * 6, index=[5, 4, 3, 2, 1, 0]), r"its index is \[5, 4, 3"),
         ("selector.wait_s", "half an hour", "should be a valid number"),
     ],
 )
 def test_what_means_nothing_is_refused_with_an_example(path, value, words):
-    with pytest.raises(ScenarioError, match=rf"{path}: .*{words}"):
+    with pytest.raises(ScenarioError, match=rf"{path}.*: .*{words}"):
         SCENARIO.replace({path: value})
 
 

@@ -1,16 +1,18 @@
 """A finished run is that of what its own parts read: another content is another run."""
 
+import re
+import sqlite3
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fedsim import Scenario, run, simulate
+from fedsim import Scenario, read_run, run, simulate
 from fedsim.errors import RunError
 
 PARTS = """
-import os, shutil
+import os, shutil, socket, sqlite3, subprocess
 import numpy as np
 from fedsim.selectors import Selector
 
@@ -50,6 +52,20 @@ class ByVariables(Selector):
 class Listed(Selector):
     def select(self, view, rng):
         return np.loadtxt("c.csv", dtype=int, ndmin=1)
+
+class Stored(Selector):
+    def select(self, view, rng):
+        return np.array(sqlite3.connect("c.db").execute("select client from c").fetchone())
+
+class ByNetwork(Selector):
+    def select(self, view, rng):
+        socket.getaddrinfo("127.0.0.1", 9)
+        return view.client[:1]
+
+class ByProcess(Selector):
+    def select(self, view, rng):
+        subprocess.run(["true"])
+        return view.client[:1]
 """
 
 
@@ -173,3 +189,27 @@ def test_a_variable_that_a_module_takes_from_the_environment_has_changed(monkeyp
     del sys.modules["parts_of_a_run"]
     with pytest.raises(RunError, match=r"module variable parts_of_a_run:LAST has changed"):
         run(scenario(selector="parts_of_a_run:ByVariables"), out="out", store=False)
+
+
+@pytest.mark.parametrize("kind", ["ByNetwork", "ByProcess"])
+def test_a_run_of_a_part_that_asks_others_than_files_stands_for_itself(kind):
+    asking = scenario(selector=f"parts_of_a_run:{kind}")
+    first = run(asking, out="out", store=False)
+    said = "learning.data or selector has asked for more than files .*; what its results depend on cannot be told"
+    assert re.search(said, first.notes[-1])
+    assert read_run("out").notes == first.notes
+    with pytest.raises(RunError, match=rf"^out: holds a run of this scenario, but {said}.*--force"):
+        run(asking, out="out", store=False)
+    assert run(asking, out="out", store=False, replace=True).notes == first.notes
+
+
+def test_a_database_of_a_selector_has_changed():
+    with sqlite3.connect("c.db") as database:
+        database.execute("create table c (client integer)")
+        database.execute("insert into c values (1)")
+    for _ in range(2):
+        run(scenario(selector="parts_of_a_run:Stored"), out="out", store=False)
+    with sqlite3.connect("c.db") as database:
+        database.execute("update c set client = 2")
+    with pytest.raises(RunError, match=r"c\.db has changed"):
+        run(scenario(selector="parts_of_a_run:Stored"), out="out", store=False)

@@ -7,6 +7,7 @@ import pytest
 
 from fedsim import Component, Testbed, simulate
 from fedsim.errors import ScenarioError
+from fedsim.rounds import Effect, EffectSettings
 from fedsim.rounds.server import asynchronous
 from fedsim.simulation import Simulation
 from tests.support.short_runs import TIMING
@@ -123,6 +124,50 @@ def test_own_parts_and_edge_servers_are_foreseen_too(changes, given_up, monkeypa
     monkeypatch.setattr(asynchronous, "PATIENCE", 150)
     with pytest.raises(ScenarioError, match=rf"give_up_s: .* {given_up} clients in a row were given up"):
         simulate(WORK.replace({"rounds.policy": ASYNCHRONOUS, **changes}))
+
+
+class Heavier(EffectSettings):
+    """Makes the work of each participation so many times what it was; one with a clock does so until an instant."""
+
+    times: float
+    until_s: float = 1e9
+    by_clock: bool = False
+
+    def build(self, run):
+        until_s, times = self.until_s, self.times
+
+        class Weight(Effect):
+            def plan(self, plan):
+                plan.work = plan.work * (times if plan.start_s < until_s else 0.5)
+
+        class Clock(Weight):
+            def begin(self, run):
+                self.env = run.env
+
+        return Clock() if self.by_clock else Weight()
+
+
+@pytest.mark.parametrize(
+    ("effect", "given_up"),
+    [
+        ({"times": 1.0}, 100),
+        ({"times": 9.0}, 100),
+        ({"times": 9.0, "by_clock": True}, 150),
+        ({"times": 0.5}, None),
+        ({"times": 9.0, "until_s": 500.0}, None),
+    ],
+)
+def test_effects_of_ones_own_that_change_plans_are_foreseen_in_a_copy(effect, given_up, monkeypatch):
+    """The fastest takes 7.9 s, with half of the work 5.2 s, and is given up after 7 s; 150 in a row take 525 s."""
+    monkeypatch.setattr(asynchronous, "PATIENCE", 150)
+    scenario = WORK.replace({"rounds.policy": ASYNCHRONOUS, "rounds.effects": [Heavier(**effect)]})
+    if given_up is None:
+        history = simulate(scenario)
+        assert history.rounds.num_rows == 2
+        assert not any("on average" in note for note in history.notes)
+        return
+    with pytest.raises(ScenarioError, match=rf"give_up_s: .* {given_up} clients in a row were given up"):
+        simulate(scenario)
 
 
 @pytest.mark.parametrize(

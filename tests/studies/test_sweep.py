@@ -9,7 +9,6 @@ import subprocess
 import sys
 import textwrap
 import time
-from pathlib import Path
 
 import pytest
 
@@ -243,7 +242,6 @@ def test_a_torn_index_loses_its_last_line_alone(study, tmp_path):
 
 
 OWN = """
-import numpy as np
 from fedsim.selectors import Selector
 
 MOST = 3
@@ -251,33 +249,28 @@ MOST = 3
 def most():
     return MOST
 
-class Listed(Selector):
+class Some(Selector):
     def select(self, view, rng):
-        return np.loadtxt("cohort.csv", dtype=int, ndmin=1)[:most()]
+        return view.client[:most()]
 """
 
 
-def test_runs_whose_own_part_would_read_something_else_are_made_again(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_workers_have_the_variables_of_own_modules_and_another_value_is_another_run(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
-    Path("parts_of_a_study.py").write_text(OWN)
+    (tmp_path / "parts_of_a_study.py").write_text(OWN)
 
-    def rounds_s(listed):
-        Path("cohort.csv").write_text(listed)
-        study = quiet(BASE.replace({"selector": "parts_of_a_study:Listed"}), {"rounds.count": [2, 3]}, out="s", seeds=1)
-        return [one.value for one in study.values("mean_round_s").values()], Path("s/index.jsonl").read_text()
+    def rounds_s():
+        base = BASE.replace({"selector": "parts_of_a_study:Some"})
+        study = quiet(base, {"rounds.count": [2, 3]}, out=tmp_path / "s", seeds=1)
+        return [one.value for one in study.values("mean_round_s").values()], (tmp_path / "s/index.jsonl").read_text()
 
-    try:
-        first = rounds_s("0\n1\n2\n")
-        assert first[0] == [6, 6]
-        assert rounds_s("0\n1\n2\n") == first
-        monkeypatch.setattr("parts_of_a_study.MOST", 1)
-        assert rounds_s("0\n1\n2\n")[0] == [4, 4]
-        found, index = rounds_s("1\n2\n3\n")
-        assert found == [5, 5]
-        assert len(index.splitlines()) == 2
-    finally:
-        sys.modules.pop("parts_of_a_study", None)
+    first = rounds_s()
+    assert first[0] == [6, 6]
+    assert rounds_s() == first
+    monkeypatch.setattr("parts_of_a_study.MOST", 1)
+    found, index = rounds_s()
+    assert found == [4, 4]
+    assert len(index.splitlines()) == 2
 
 
 SCRIPT = """
@@ -377,3 +370,27 @@ def test_the_command_line_sweeps_compares_and_plots(tmp_path, monkeypatch, capsy
     assert "mean_round_s: 'cohort=3' against 'cohort=1'" in said
     typed("plot", "runs/1-1", "runs/1-2", "runs/3-1", "runs/3-2", "--y", "duration", "--out", "b.png")
     assert (tmp_path / "b.png").exists()
+
+
+def test_a_run_whose_own_part_read_another_file_is_made_again(tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "listed_part.py").write_text(
+        "import socket\nimport numpy as np\nfrom fedsim.selectors import Selector\n"
+        "class Listed(Selector):\n    def select(self, view, rng):\n        return np.loadtxt('c.csv', dtype=int)\n"
+        "class Asked(Listed):\n    def select(self, view, rng):\n        socket.getaddrinfo('127.0.0.1', 9)\n"
+        "        return super().select(view, rng)\n"
+    )
+    for kind, rows, said in (
+        ("Listed", "0\n1\n", "2 of 2 runs in"),
+        ("Listed", "0\n1\n", ""),
+        ("Listed", "1\n0\n2\n", "2 of 2 runs in"),
+        ("Asked", "1\n0\n2\n", "2 of 2 runs in"),
+        ("Asked", "1\n0\n2\n", "2 of 2 runs in"),
+    ):
+        (tmp_path / "c.csv").write_text(rows)
+        base = BASE.replace({"selector": f"listed_part:{kind}"})
+        found = quiet(base, {"rounds.count": [1, 2]}, seeds=1, out=tmp_path / kind, quiet=False)
+        assert said in capsys.readouterr().err
+        assert found["count=1", 0].participations.num_rows == len(rows) // 2
+    assert "selector has asked for more than files" in found["count=1", 0].notes[-1]

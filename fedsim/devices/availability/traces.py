@@ -10,7 +10,7 @@ import numpy as np
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices.availability.on_off import OnOffProcess, count_until
 from fedsim.inputs.paths import InputPath
-from fedsim.inputs.tables import IDS, After, Intervals, Table, identified, owned, read_spans
+from fedsim.inputs.tables import IDS, After, Intervals, Origin, Table, identified, owned, read_spans
 from fedsim.registry import Component
 from fedsim.run_setup import RunSetup
 from fedsim.traces import Mapped, entries_of
@@ -55,7 +55,7 @@ class Traces(Component):
     checked: Literal["whole-task", "end-point"] = "whole-task"
     period_s: Positive[Seconds] | None = None
     after: After = "repeat"
-    origin: float | str | None = None
+    origin: Origin = None
     contact_with: str | None = None
 
     def build(self, run: RunSetup) -> "TraceAvailability":

@@ -2,10 +2,10 @@
 
 from fedsim.inputs.tables.header import IDS
 from fedsim.inputs.tables.ids import Owned, clients_of, identified, owned
-from fedsim.inputs.tables.reading import note, reading
+from fedsim.inputs.tables.reading import counted, note, reading
 from fedsim.inputs.tables.spans import Intervals, read_spans
 from fedsim.inputs.tables.table import Table
-from fedsim.inputs.tables.times import DAY_S, GAP, TIMES, After, Instants, followed, instants, origin_of, picked
+from fedsim.inputs.tables.times import DAY_S, GAP, TIMES, After, Instants, Origin, followed, instants, origin_of, picked
 
 __all__ = [
     "DAY_S",
@@ -15,9 +15,11 @@ __all__ = [
     "After",
     "Instants",
     "Intervals",
+    "Origin",
     "Owned",
     "Table",
     "clients_of",
+    "counted",
     "followed",
     "identified",
     "instants",

@@ -114,7 +114,7 @@ def _csv(content: bytes, delimiter: str) -> "tuple[dict[str, pa.ChunkedArray], b
     import pyarrow as pa
     from pyarrow import csv as arrow
 
-    content = _without_comments(_utf8(content)) + b"\n"
+    content = _without_comments(_utf8(content)).rstrip(b"\r\n") + b"\n"
     header = _first_line(content).decode()
     if not header.strip():
         raise DataError("cannot be read: it is empty; a table begins with the names of its columns")
@@ -129,7 +129,8 @@ def _csv(content: bytes, delimiter: str) -> "tuple[dict[str, pa.ChunkedArray], b
         table = arrow.read_csv(
             pa.BufferReader(content),
             arrow.ReadOptions(use_threads=False, column_names=names, skip_rows=1, block_size=1 << 24),
-            arrow.ParseOptions(delimiter=chosen, newlines_in_values=b'"' in content),
+            # Of a table of one column, an empty line is a cell without a value.
+            arrow.ParseOptions(delimiter=chosen, newlines_in_values=b'"' in content, ignore_empty_lines=len(names) > 1),
             arrow.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
         )
     except pa.ArrowInvalid as error:

@@ -25,6 +25,7 @@ _SPELLED: Final = {
     **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
     **dict.fromkeys(("msec", "milliseconds"), "ms"),
     **dict.fromkeys(("usec", "μs", "microseconds"), "us"),
+    **{name.lower(): name for name in MULTIPLES["dB"]},
     "minutes": "min",
     "hours": "h",
     "metres": "m",

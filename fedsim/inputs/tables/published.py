@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _N: Final = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_EVENTS: Final = re.compile(rb"\A(\s*#[^\n]*\n)*\s*[\d.eE+-]+[ \t]+CONN[ \t]")
+_EVENTS: Final = re.compile(rb"(?m)^[ \t]*[\d.eE+-]+[ \t]+CONN[ \t]")
+"""A line of a contact, among the first ones of a file."""
 _EVENT: Final = re.compile(rf"({_N}) CONN (\S+) (\S+) (up|down)", re.IGNORECASE)
 _MOVES: Final = re.compile(rb"\A(\s*#[^\n]*\n|\s)*\$(node_\(|ns_\s+at)")
 _PLACE: Final = re.compile(rf"\$node_\((\w+)\) set ([XYZ])_ ([+-]?{_N})")
@@ -32,13 +33,14 @@ CARS: Final = re.compile(rb"\A(\xef\xbb\xbf)?\s*<\?xml.*?<fcd-export|\A\s*<fcd-e
 """How the XML of SUMO begins."""
 CAR_COLUMNS: Final = {"vehicle_id": "client", "timestep_time": "time_s", "vehicle_x": "x_m", "vehicle_y": "y_m"}
 """Columns of SUMO's CSV and those that they stand for."""
+SPEED: Final = "speed_m_per_s"
 LAST_STEP: Final = "last_step_s"
 """Column of floating car data: the last instant of the file, with vehicles or without."""
 
 
 def published(content: bytes, contact_with: str | None, where: str) -> "dict[str, pa.ChunkedArray] | None":
     """Return the columns of a file in one of these layouts; None for another file."""
-    if _EVENTS.match(content):
+    if _EVENTS.search(content[:4096]):
         return _contacts(content, contact_with, where)
     if contact_with is not None:
         raise DataError("contact_with is given, and the file has no contact events; allowed: lines TIME CONN a b up")
@@ -59,7 +61,8 @@ def of_csv(columns: "dict[str, pa.ChunkedArray]", where: str) -> "dict[str, pa.C
         return of_states(columns, where)
     times = columns["timestep_time"]
     there = pc.match_substring_regex(columns["vehicle_id"], "^.")
-    cars = {CAR_COLUMNS.get(name, name): values.filter(there) for name, values in columns.items()}
+    names = {**CAR_COLUMNS, "vehicle_speed": SPEED}
+    cars = {names.get(name, name): values.filter(there) for name, values in columns.items()}
     last = times[len(times) - 1].as_py() if len(times) else ""
     return {**cars, LAST_STEP: pa.chunked_array([texts_of([last] * len(cars["client"]))])}
 
@@ -144,9 +147,9 @@ def _cars(content: bytes) -> "dict[str, pa.ChunkedArray]":
             if event == "start" and element.tag == "timestep":
                 time_s = element.get("time", "")
             elif event == "end" and element.tag in ("vehicle", "person"):
-                rows.append((element.get("id", ""), time_s, element.get("x", ""), element.get("y", "")))
+                rows.append((element.get("id", ""), time_s, *(element.get(name, "") for name in ("x", "y", "speed"))))
                 element.clear()
     except ElementTree.ParseError as error:
         raise DataError(f"cannot be read: it is no XML: {error}") from None
-    names = ("client", "time_s", "x_m", "y_m", LAST_STEP)
+    names = ("client", "time_s", "x_m", "y_m", SPEED, LAST_STEP)
     return as_columns(names, [(*row, time_s) for row in rows])

@@ -13,6 +13,8 @@ from fedsim.inputs.tables.table import Table
 from fedsim.inputs.tables.times import DAY_S, GAP, TIMES, After, Instants, followed, instants, origin_of, picked
 from fedsim.units import SECONDS
 
+_LAST: Final = "the last end of a device may be left out where after is not 'none'"
+_AWAY: Final = ("0", "false", "no", "off", "offline", "unavailable", "inactive", "away", "down")
 _STATES: Final = ("online", "available", "active", "state", "status")
 
 
@@ -95,6 +97,7 @@ def read_spans(
         begins = origin_of(table, [start], origin)
         row, device, start_s, end_s = _seen(table, row, device, start.at(row), after, begins)
     else:
+        _refuse_away(table)
         start, end = (instants(table, table.called(*name), least=least) for name in names)
         if start.kind == "clock" or start.dated:
             end = end.after(start)
@@ -115,6 +118,15 @@ def read_spans(
     return Intervals.of(device, start_s, np.where(open_ended, period[device], end_s), period, table.where)
 
 
+def _refuse_away(table: Table) -> None:
+    """Refuse spans in which a column says that a client is away."""
+    if (state := table.find(*_STATES)) is not None:
+        place, labels = table.labels(state)
+        away = np.array([label is not None and label.lower() in _AWAY for label in labels], dtype=np.bool_)[place]
+        if away.any():
+            table.refuse_cell(state, int(np.flatnonzero(away)[0]), "rows for spans in which a client is there")
+
+
 def _refuse_times(
     table: Table,
     names: tuple[tuple[str, ...], tuple[str, ...]],
@@ -132,9 +144,9 @@ def _refuse_times(
     far, back = f"times up to {SECONDS.greatest:g} s", (end_s < start_s) & np.isinf(period_s[device])
     for name, wrong, allowed in (
         (names[0], np.isnan(start_s), "times"),
-        (names[1], endless, "times; the last end of a device may be left out"),
+        (names[1], endless, f"times; {_LAST}"),
         (names[0], start_s > SECONDS.greatest, far),
-        (names[1], np.isfinite(end_s) & (end_s > SECONDS.greatest), f"{far}; the last end of a device may be left out"),
+        (names[1], np.isfinite(end_s) & (end_s > SECONDS.greatest), f"{far}; {_LAST}"),
         (names[1], back, "ends of at least {:g} s, the start, or a period over whose end a span lasts"),
     ):
         if wrong.any():

@@ -6,11 +6,12 @@ a zone is one of UTC.
 
 import re
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal
+from datetime import UTC, date, datetime, time
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BeforeValidator
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
 
 After = Literal["repeat", "hold", "none"]
 """What follows the last row: the table again, its last value for ever, or nothing."""
+
+
+def _written(value: object) -> object:
+    """Return a date or an hour, such as TOML and pandas have them, as text."""
+    return value.isoformat() if isinstance(value, date | time) else value
+
+
+Origin = Annotated[float | str | None, BeforeValidator(_written)]
+"""The instant of a table at which the run begins; a date or an hour is written as text."""
 DAY_S: Final = 86_400.0
 TIMES: Final = ("time_s", "time", "timestamp", "datetime", "date", "t")
 """Columns of instants."""
@@ -60,9 +70,9 @@ class Instants:
         return (self.value - origin) / (1e6 if self.kind == "date" else 1.0)
 
     def after(self, start: "Instants") -> "Instants":
-        """Return hours of days that end what has begun: those below its start are of the next day."""
+        """Return hours of days that end what has begun: those below its start are of the first day after it."""
         day = DAY_S * (1e6 if self.kind == "date" else 1.0)
-        return replace(self, value=self.value + day * (self.value < start.value))
+        return replace(self, value=self.value + day * np.maximum(np.ceil((start.value - self.value) / day), 0.0))
 
     def by_days(self, table: Table, owner: IntArray) -> "Instants":
         """Return hours of days that follow one another: those below the owner's row before are of the next day."""
@@ -104,7 +114,7 @@ def instants(table: Table, name: str, given: Unit | None = None, least: float = 
         table.refuse_cell(name, int(np.flatnonzero(place == odd)[0]), allowed)
     kind = kinds.pop() if kinds else "seconds"
     zoned = {"local": False, "date": True}.get(kind)
-    return Instants(np.array([time for time, _ in found])[place], "date" if kind == "local" else kind, zoned)
+    return Instants(np.array([instant for instant, _ in found])[place], "date" if kind == "local" else kind, zoned)
 
 
 def _of_numbers(table: Table, name: str, given: Unit | None, least: float) -> Instants:
@@ -246,9 +256,9 @@ def _of_text(text: str | None) -> tuple[float, Kind | None]:
     if found := _DOTTED.match(text):
         text = "{}-{}-{}T{}:{}:{}".format(*found.groups())
     try:
-        date = datetime.fromisoformat(text.removesuffix(" UTC") + "+00:00" * text.endswith(" UTC"))
-        kind: Kind = "date" if date.tzinfo else "local"
-        since = (date if date.tzinfo else date.replace(tzinfo=UTC)) - _EPOCH
+        moment = datetime.fromisoformat(text.removesuffix(" UTC") + "+00:00" * text.endswith(" UTC"))
+        kind: Kind = "date" if moment.tzinfo else "local"
+        since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH
     except (ValueError, OverflowError):
         return np.nan, None
     return float(since.days * 86_400_000_000 + since.seconds * 1_000_000 + since.microseconds), kind

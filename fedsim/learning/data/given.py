@@ -102,6 +102,8 @@ def _of_kind(fill: float, kind: np.dtype[Any]) -> Any:
 TARGET_FILL: Final = "target_fill"
 """Option of a class or function in a file: the number that fills up targets of several lengths."""
 
+_NOBODY: Final = ("None", "nan", "<NA>", "NaT")
+"""What stands for nothing among objects."""
 _PAIR, _TRIPLE, _FOUR = 2, 3, 4
 _GREY_AXES, _COLOUR_AXES = 3, 4
 _CHANNELS: Final = ((1, 3), (2, 4))
@@ -179,7 +181,14 @@ def _users(value: Any, count: int, noun: str) -> IntArray:
             f"{noun}: its third part is {users.dtype} of shape {users.shape}; allowed: the user of each of the {count} "
             "samples, as whole numbers or names"
         )
-    return np.unique(users.astype(str) if users.dtype.kind == "O" else users, return_inverse=True)[1].astype(np.int64)
+    if users.dtype.kind == "O":
+        users = users.astype(str)
+        if (nobody := np.flatnonzero(np.isin(users, _NOBODY))).size:
+            row = int(nobody[0])
+            raise DataError(
+                f"{noun}: its third part, row {row + 1}: {users[row]} is no user; allowed: one of each sample"
+            )
+    return np.unique(users, return_inverse=True)[1].astype(np.int64)
 
 
 def _is_array(value: Any) -> bool:

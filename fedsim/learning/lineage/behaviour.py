@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from fedsim.answers import FAILURES, unchecked
-from fedsim.answers.opened_files import UNREADABLE, OpenedFiles
+from fedsim.answers.opened_files import NOT_TOLD, UNREADABLE, OpenedFiles
 from fedsim.arrays import BoolArray, Mask, Vector
 from fedsim.code_digest import is_builtin
 from fedsim.foreign import Foreign
@@ -87,16 +87,13 @@ def behaviour_of_training(setup: TrainingSetup, layout: ModelLayout, opened: Ope
         first, again = (digest_of(*_standard_job(tried, layout)) for _ in range(2))
     except FAILURES as failure:  # the run says what fails, with the client and the round
         return _untold(f"learning: {own} fails on a probe ({type(failure).__name__})")
-    files = opened.contents()
-    why = ""
+    files, own = opened.contents(), f"learning: {own}"
     if first != again:
-        why = "gives other numbers for the same samples"
-    elif opened.outside:
-        why = f"has asked for more than files ({opened.outside})"
-    elif UNREADABLE in files.values():
-        why = "has read a file that cannot be read again"
-    if why:
-        return _untold(f"learning: {own} {why}")
+        return _untold(f"{own} gives other numbers for the same samples")
+    if opened.outside:
+        return Behaviour(uuid.uuid4().hex, opened.untold(own))
+    if UNREADABLE in files.values():
+        return _untold(f"{own} has read a file that cannot be read again")
     return Behaviour(digest_of("behaviour", first, *_bytes(layout.constants), *_bytes(files)))
 
 
@@ -156,8 +153,7 @@ def copied(part: Any) -> Any:
 
 
 def _untold(why: str) -> Behaviour:
-    note = f"{why}; what its results depend on cannot be told, so that no other run shares them"
-    return Behaviour(uuid.uuid4().hex, note)
+    return Behaviour(uuid.uuid4().hex, f"{why}; {NOT_TOLD}")
 
 
 def _standard_job(setup: TrainingSetup, layout: ModelLayout) -> Iterator[bytes]:

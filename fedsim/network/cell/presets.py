@@ -14,7 +14,7 @@ size of its cell.
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from fedsim.network.cell.access import ACCESS_LATENCIES, AccessLatency, GrantAccess
 from fedsim.network.cell.cell import Cell, Downlink, Uplink
@@ -48,12 +48,9 @@ class Preset(Cell):
 
     stands_alone: ClassVar[bool] = True
 
-    @model_validator(mode="before")
     @classmethod
-    def _fill_tables(cls, value: Any) -> Any:
-        if not isinstance(value, Mapping):
-            return value
-        return {name: cls._filled(name, given) for name, given in value.items()}
+    def _completed(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {name: cls._filled(name, given) for name, given in options.items()}
 
     @classmethod
     def _filled(cls, name: str, given: Any) -> Any:

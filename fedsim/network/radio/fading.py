@@ -59,17 +59,15 @@ class BlockFading(Component):
     speed_m_per_s: Positive[MetresPerSecond] | None = None
     carrier_hz: Positive[Hertz] | None = None
 
-    @model_validator(mode="before")
     @classmethod
-    def _speed_decides(cls, value: Any) -> Any:
-        if isinstance(value, Mapping):
-            speed: Any = value.get("speed_m_per_s")
-            carrier: Any = value.get("carrier_hz")
-            numbers = isinstance(speed, int | float) and isinstance(carrier, int | float) and min(speed, carrier) > 0
-            # A number out of its bounds is refused by its own name.
-            if numbers and METRES_PER_SECOND.admits(speed) and HERTZ.admits(carrier):
-                return {**value, "coherence_s": coherence_time_s(speed, carrier)}
-        return value
+    def _completed(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        speed: Any = options.get("speed_m_per_s")
+        carrier: Any = options.get("carrier_hz")
+        numbers = isinstance(speed, int | float) and isinstance(carrier, int | float) and min(speed, carrier) > 0
+        # A number out of its bounds is refused by its own name.
+        if numbers and METRES_PER_SECOND.admits(speed) and HERTZ.admits(carrier):
+            return {**options, "coherence_s": coherence_time_s(speed, carrier)}
+        return options
 
     @model_validator(mode="after")
     def _both_or_neither(self) -> Self:

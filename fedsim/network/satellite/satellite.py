@@ -16,7 +16,7 @@ from fedsim.answers import Contract, InstanceOf
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import MODEL_BITS
 from fedsim.inputs.paths import InputPath
-from fedsim.inputs.tables import Table, owned, read_spans
+from fedsim.inputs.tables import Origin, Table, owned, read_spans
 from fedsim.network.contracts import LinkFacts, Links
 from fedsim.per_client import ClientValues, PerClient, Values, at, values_of
 from fedsim.registry import Component, Registry, Slot
@@ -235,7 +235,7 @@ class WindowFile(Component):
     period_s: Positive[Seconds] | None = None
     delay_s: NonNegative[Seconds] = 0.005
     after: Literal["repeat", "none"] | None = None
-    origin: float | str | None = None
+    origin: Origin = None
     contact_with: str | None = None
 
     @model_validator(mode="after")

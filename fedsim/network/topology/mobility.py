@@ -15,12 +15,13 @@ import numpy as np
 from pydantic import Field, NonNegativeFloat, model_validator
 
 from fedsim.answers import AnswerError, Contract, Given, asked, in_words
-from fedsim.arrays import FloatArray
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import PartError
 from fedsim.inputs.paths import InputPath
 from fedsim.inputs.tables import (
     IDS,
     TIMES,
+    Origin,
     Table,
     followed,
     identified,
@@ -30,7 +31,7 @@ from fedsim.inputs.tables import (
     owned,
     picked,
 )
-from fedsim.inputs.tables.published import LAST_STEP
+from fedsim.inputs.tables.published import LAST_STEP, SPEED
 from fedsim.registry import Component, Registry
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
@@ -49,6 +50,10 @@ MOBILITIES = Registry(
 _POINTS: Final = Bound(0.0, LONGEST_S)
 _COME_AND_GO: Final = "clients come or go within the trace and stand still outside"
 _ABSENT: Final = "; devices.availability = { kind = 'traces', path = the same file } makes them absent there"
+_ANY: Final = Bound(0.0, 1e300)
+_WALKS_M_PER_S: Final = 1.0
+"""Speeds beyond which clients do not stand still."""
+_OTHER_UNIT: Final = 100.0
 _DRAWN_AT_ONCE: Final = 16
 _SHORTEST_LEG_S: Final = 0.01
 """Time from the middle of the disc to its edge at the greatest speed."""
@@ -205,7 +210,7 @@ class Trace(Component):
     ) = None
     path: InputPath | None = None
     after: Literal["hold", "repeat"] | None = None
-    origin: float | str | None = None
+    origin: Origin = None
 
     @model_validator(mode="after")
     def _is_one_trace(self) -> Self:
@@ -265,13 +270,34 @@ def _ways(table: Table, clients: int | None, origin: float | str | None) -> Poin
         what = f"at {time_s[at]:g} s client {client[at]} is at two places: ({x_m[at - 1]:g}, {y_m[at - 1]:g}) and"
         table.refuse(f"row {row[at] + 1}: {what} ({x_m[at]:g}, {y_m[at]:g}) m; allowed: one")
     table.note(int(again.sum()), "rows not used: the same place at the same instant as a row before")
-    client, time_s, x_m, y_m = picked(~again, client, time_s, x_m, y_m)
+    row, client, time_s, x_m, y_m = picked(~again, row, client, time_s, x_m, y_m)
+    _hold_against_speeds(table, row, client, time_s, x_m, y_m)
     ends = np.searchsorted(client, np.arange(clients + 1))
     return {
         number: list(zip(*(values[begin:end].tolist() for values in (time_s, x_m, y_m)), strict=True))
         for number, (begin, end) in enumerate(itertools.pairwise(ends.tolist()))
         if end > begin
     }
+
+
+def _hold_against_speeds(
+    table: Table, row: IntArray, client: IntArray, time_s: FloatArray, x_m: FloatArray, y_m: FloatArray
+) -> None:
+    """Refuse places that are no metres, such as degrees, where a column of speeds says how far clients move."""
+    if table.find(SPEED) is None:
+        return
+    speed = table.numbers(SPEED, _ANY, missing="nan", rows=row)[1:]
+    moves = (np.diff(client) == 0) & (speed > _WALKS_M_PER_S)
+    if not moves.any():
+        return
+    apart, by_speed = np.hypot(np.diff(x_m), np.diff(y_m))[moves], (speed * np.diff(time_s))[moves]
+    ratio = float(np.median(apart) / np.median(by_speed))
+    if not 1 / _OTHER_UNIT < ratio < _OTHER_UNIT:
+        table.refuse(
+            f"clients move {np.median(apart):.3g} between rows by x_m and y_m, and {np.median(by_speed):.3g} m by "
+            f"{table.called(SPEED)}, in the median; allowed: places in metres, not in degrees (SUMO without geo), and "
+            "instants in seconds"
+        )
 
 
 def _along(points: Points, repeats: bool, client: int, place_m: Place) -> Iterator[Leg]:

@@ -64,6 +64,13 @@ class RateFile(Settings):
         if self._is_table and (self.time is None) == (self.step_s is None):
             given = "neither" if self.time is None else "both"
             raise ValueError(f"{given} of time and step_s is given; allowed: one of the two, for a table")
+        fields = type(self).model_fields
+        of_tables = [name for name, value in self if name not in ("path", "after") and value != fields[name].default]
+        if of_tables and not self._is_table:
+            raise ValueError(
+                f"{', '.join(of_tables)} is for a table, whose path ends in {', '.join(TABLES)}; any other file is a "
+                "packet-delivery file of Mahimahi, which has no columns"
+            )
         return self
 
     def read(self, field: str = "") -> Capacities:
@@ -165,12 +172,14 @@ def packet_opportunities(content: bytes, where: str) -> tuple[FloatArray, FloatA
     A packet at t ms may be sent in the millisecond that ends at t, and one at 0 in the first. So a file of the one
     line ``1`` is a rate of 12 Mbit/s.
     """
-    lines = content.split()
-    for number, line in enumerate(lines, start=1):
+    lines = list(filter(None, map(bytes.strip, content.splitlines())))
+    for line in lines:
         if not line.isdigit() or len(line) > _LONGEST_LINE:
+            number = [*map(bytes.strip, content.splitlines())].index(line) + 1
             shown = line[:_LONGEST_LINE].decode("utf-8", "replace")
             raise DataError(
-                f"{where}: line {number}: {shown!r} is not allowed; a packet-delivery file has whole milliseconds"
+                f"{where}: line {number}: {shown!r} is not allowed; a packet-delivery file has whole milliseconds, one "
+                f"number a line, and the path of a table ends in {', '.join(TABLES)}"
             )
     if not lines or len(lines) > MAX_PIECES:
         raise DataError(f"{where}: it has {len(lines)} lines; allowed: 1 to {MAX_PIECES}")

@@ -12,6 +12,7 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import MODEL_BITS
 from fedsim.clock import Environment
+from fedsim.inputs.tables import counted, note
 from fedsim.network.contracts import Directions, LinkFacts, Links
 from fedsim.network.medium.traced import TracedMedium
 from fedsim.network.traces.capacity import Capacities
@@ -60,9 +61,16 @@ class RateTraces(Component):
             offset_s = np.zeros(clients)
             if shared:
                 trace = np.zeros(clients, dtype=np.int64)
+                what = f"of {rates.traces:,} traces not used: sharing = 'equal' takes the first one"
+                counted(f"{field}: {file.path}", rates.traces - 1, what)
             elif self.offset == "random":
                 offset_s = rates.length_s[trace] * run.streams.uniform("trace-offset", np.arange(clients))
             ways.append(TracedWay(rates, trace, offset_s))
+        down, up = (way.rates.traces for way in ways)
+        if not shared and down != up and min(down, up) > 1:
+            note(
+                "network", f"{down} traces of the downlink, {up} of the uplink: a client's two are of two measurements"
+            )
         return TraceLinks(ways[0], ways[1], values_of(self, "delay_s", clients, run.streams, "network"), shared=shared)
 
 

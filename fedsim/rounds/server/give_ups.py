@@ -1,13 +1,17 @@
 """After how many clients given up in a row no delivery is expected any more, where the laws of times say so."""
 
+import copy
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from fedsim.answers import unchecked
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.code_digest import is_builtin
 from fedsim.errors import PartError, ScenarioError
 from fedsim.history.outcomes import PHASES
+from fedsim.rounds.effects.contract import Effect
 from fedsim.rounds.effects.leaving import Offline, Vanishing
 from fedsim.rounds.plan import Look, Plan
 from fedsim.rounds.run import Run
@@ -15,8 +19,8 @@ from fedsim.rounds.run import Run
 FEW: Final = 100
 """Clients given up in a row that are enough where no participation that the laws of times draw is short enough.
 
-Where an effect of the user's own changes what clients are sent with, nothing is drawn: what it does to a participation
-that never takes place cannot be asked without a trace in it.
+Effects of the user's own that change what clients are sent with are asked in a copy, without a trace of it in them.
+Where such an effect can look at the clock, or changes a phase that is due, nothing is drawn.
 """
 FIRST_LOOKS, LOOKS = 1_000, 10_000
 """Participations that are looked at when the first client is given up, and after that number of them."""
@@ -36,30 +40,53 @@ def patience(run: Run, member: IntArray, given_up: Plan, give_up_after_s: float,
     each client takes the same time in all of them, too long, the first one given up is enough.
     """
     try:
-        if not _by_the_laws(run, given_up):
+        own = _planning(run)
+        if own is None or not _by_the_laws(run, given_up, own):
             return None
         later_s, mean_s = np.geomspace(1.0, _LATEST_S, max(2, looks // member.size)), run.expected_s[:, member]
-        whole_s = np.stack([_whole_s(run, member, i, now, mean_s) for i, now in enumerate(later_s + run.env.now, 1)])
+        whole_s = np.stack(
+            [_whole_s(run, member, i, now, mean_s, own) for i, now in enumerate(later_s + run.env.now, 1)]
+        )
         if whole_s.min() <= give_up_after_s:
-            if _one_stays(run, member, later_s.size, mean_s, give_up_after_s):
+            if own or _one_stays(run, member, later_s.size, mean_s, give_up_after_s):
                 return None
             return Patience(FEW, f": none of {whole_s.size:,} stays online for the {whole_s.min():.4g} s that it takes")
     except (PartError, ScenarioError):
         return None  # a part of the user's own need not know of later instants and other draws, nor a law of far ones
     same = np.allclose(whole_s.min(axis=0), whole_s.max(axis=0), rtol=1e-6)
-    drawn = not same or run.medium is not None or run.effects.of(Vanishing) is not None
+    drawn = not same or bool(own) or run.medium is not None or run.effects.of(Vanishing) is not None
     return Patience(FEW if drawn else 1, f": none takes less than {whole_s.min():.4g} s, of {whole_s.size:,}")
 
 
-def _by_the_laws(run: Run, given_up: Plan) -> bool:
+def _planning(run: Run) -> list[Effect] | None:
+    """Return copies of the user's own effects that change a plan; None where what they do later on is unknown."""
+    own = [effect for effect in run.effects if not is_builtin(type(unchecked(effect)))]
+    planning = [effect for effect in own if effect.says("plan")]
+    if any(effect.says("due") for effect in own) or any(effect.says("begin") for effect in planning):
+        return None
+    try:
+        return copy.deepcopy(planning)
+    except Exception:  # a lock, an open file
+        return None
+
+
+def _by_the_laws(run: Run, given_up: Plan, own: Sequence[Effect]) -> bool:
     """Return whether a client was sent with the work, bits and links that the laws of the scenario give it."""
-    own = (effect for effect in run.effects if not is_builtin(type(effect)))
-    if any(effect.says("plan") or effect.says("due") for effect in own):
-        return False
-    client, (down, up, samples) = given_up.client, run.workload.of(given_up.client)
-    compute_s = run.compute.duration_s(client, given_up.draw, samples)
+    plan = _plan(run, given_up.client, given_up.draw, given_up.start_s, own)
     as_usual = given_up.links is None and given_up.drawn is None and given_up.level is None
-    return as_usual and given_up.bits == [down, up] and np.array_equal(given_up.compute_s, compute_s)
+    alike = all(map(np.array_equal, (*plan.bits, plan.work), (*given_up.bits, given_up.work)))
+    return as_usual and alike and np.array_equal(plan.compute_s, given_up.compute_s)
+
+
+def _plan(run: Run, client: IntArray, draw: int, now_s: float, own: Sequence[Effect]) -> Plan:
+    """Return what clients are sent with at an instant, by the laws and by copies of effects."""
+    down, up, samples = run.workload.of(client)
+    work_s = run.compute.duration_s(client, draw, samples)
+    plan = Plan(client, 1, draw, Look(now_s, 1), bits=(down, up), samples=samples, compute_s=work_s)
+    plan.begin(now_s)
+    for effect in own:
+        effect.plan(plan)
+    return plan
 
 
 def _one_stays(run: Run, client: IntArray, windows: int, mean_s: FloatArray, within_s: float) -> bool:
@@ -81,15 +108,15 @@ def _one_stays(run: Run, client: IntArray, windows: int, mean_s: FloatArray, wit
     return False
 
 
-def _whole_s(run: Run, client: IntArray, draw: int, now_s: float | FloatArray, mean_s: FloatArray) -> FloatArray:
+def _whole_s(
+    run: Run, client: IntArray, draw: int, now_s: float | FloatArray, mean_s: FloatArray, own: Sequence[Effect] = ()
+) -> FloatArray:
     """Return the seconds of a participation of each client that starts at an instant, inf if it is lost.
 
     On a shared medium they are the mean ones of a client that has it to itself.
     """
-    down, up, samples = run.workload.of(client)
-    work_s, due_s = run.compute.duration_s(client, draw, samples), np.full(client.size, now_s)
-    plan = Plan(client, 1, draw, Look(run.env.now, 1), bits=(down, up), samples=samples, compute_s=work_s)
-    plan.begin(run.env.now)
+    due_s = np.full(client.size, now_s)
+    plan = _plan(run, client, draw, float(due_s.min()), own)
     for phase in range(len(PHASES)):
         plan.spent_s[phase] = mean_s[phase] if run.shared[phase] else run.seconds(plan, phase, slice(None), due_s)
         due_s = due_s + plan.spent_s[phase]

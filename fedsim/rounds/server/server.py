@@ -45,6 +45,10 @@ class StoppingCriteria:
     target_accuracy: float | None = None
     reached: Callable[[Evaluation], bool] | None = None
 
+    @property
+    def has_target(self) -> bool:
+        return self.target_accuracy is not None or self.reached is not None
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -131,6 +135,7 @@ class Server:
         self._evaluations, self._evaluates_all = Evaluations(env, context.learner, recorder, plan), plan.every == 1
         self._number, self._crashed_s = 0, -np.inf
         self.notes: list[str] = []
+        self._evaluated = False
 
     @property
     def model(self) -> Model:
@@ -229,8 +234,9 @@ class Server:
         if self.env.peek() == np.inf:
             return  # nothing happens before the end of time, which has its own reason
         raise ScenarioError(
-            f"rounds: the simulated clock has come to {LATEST_S:g} s, and beyond it a clock of 64 bits is too coarse; "
-            "allowed: shorter times, faster links and devices, or rounds.until_s"
+            f"rounds: in round {self._number} the simulated clock has come to {LATEST_S:g} s, and beyond it a clock of "
+            "64 bits is too coarse; allowed: shorter times, faster links and devices, a policy whose waits do not grow "
+            "without a delivery (longest_s, growth), or rounds.until_s"
         )
 
     def serve(self) -> Generator[Event, Any, None]:
@@ -253,12 +259,15 @@ class Server:
                 if start_s == np.inf:
                     self._note_end(number, self._why_nobody())
             evaluation = self._evaluations.after_round(self._runner.model, number, last=last)
+            self._evaluated |= evaluation is not None
             if self._on_round is not None:
                 weights = partial(self.context.learner.export, self._runner.model)
                 self._on_round(Progress(number, self.stopping.count, self.env.now, evaluation, weights))
             if last or self._reached(evaluation):
                 break
         self._evaluations.at_end(self._runner.model)
+        if self.stopping.has_target and not self._evaluated:
+            self.notes.append("rounds.target: no round was evaluated, so that no target could end the run")
         yield from self._runner.shutdown()
 
     def _run(self, number: int, start_s: float) -> Generator[Event, Any, bool]:
@@ -325,9 +334,9 @@ class Server:
         return time_s == np.inf or (self.stopping.until_s is not None and time_s >= self.stopping.until_s)
 
     def _reached(self, evaluation: PendingEvaluation | None) -> bool:
-        target, reached = self.stopping.target_accuracy, self.stopping.reached
-        if evaluation is None or (target is None and reached is None):
+        if evaluation is None or not self.stopping.has_target:
             return False
+        target, reached = self.stopping.target_accuracy, self.stopping.reached
         found = evaluation.result()
         return (target is not None and found.accuracy >= target) or (reached is not None and reached(found))
 

@@ -19,6 +19,8 @@ from fedsim.studies.metrics import Metric, Value, metric
 from fedsim.studies.study import Family, StudyError
 from fedsim.whole_files import make_folder, replace_file
 
+Values = Mapping[tuple[str, int], Value]
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -76,9 +78,6 @@ class Comparison:
         text = f"{forms[file.suffix]().rstrip()}\n"
         make_folder(file.parent)
         replace_file(file, lambda part: part.write_text(text, encoding="utf-8"))
-
-
-Values = Mapping[tuple[str, int], Value]
 
 
 def compare(family: Family, values_of: Callable[[str], Values], names: Sequence[str] = ()) -> Comparison:

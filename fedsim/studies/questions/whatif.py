@@ -66,8 +66,7 @@ def what_if(run: History, values: Mapping[str, Any], **options: Any) -> WhatIf:
     begun = time.process_time()
     simulation = Simulation(changed, **options)
     after = simulation.run()
-    work = simulation.context.learner.work
-    cpu_s = time.process_time() - begun
+    cpu_s, work = time.process_time() - begun, simulation.context.learner.work
     old, new = scenario.describe(), changed.describe()
     changes = {path: (at(old, path), at(new, path)) for path in values}
     return WhatIf(run, after, changes, first_apart(run, after), work.trained, work.trainings_found, cpu_s)

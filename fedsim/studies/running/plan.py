@@ -21,7 +21,7 @@ def plan_of(study: Study, folder: Path, engine: Engine) -> list[str]:
     """Return a plan in sentences; two short runs of each variant are made for it, with the store."""
     records = Records(folder)
     records.forget_changed(write=False)
-    left = [p for p in study.points if (done := records.done(p.digest)) is None or done.error]
+    left = [p for p in study.points if records.lacks(p.digest)]
     lines = [
         f"{len(study.points)} runs: {len(study.arms)} variants x {len(study.seeds)} seeds; "
         f"{len(study.points) - len(left)} are finished in {folder}"

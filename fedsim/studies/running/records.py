@@ -51,6 +51,7 @@ class Done:
     versions: Mapping[str, str] = field(default_factory=dict)
     data: str | None = None
     opened: Mapping[str, str] = field(default_factory=dict)
+    outside: str = ""
 
 
 Ended = list[tuple[Done, bytes]]
@@ -72,9 +73,10 @@ class Records:
             self._done[one.run, one.rounds] = one
 
     def forget_changed(self, *, write: bool) -> list[str]:
-        """Forget runs whose own parts have read what is another content now; return what that is."""
-        now = cache(content_of)
-        stale = {key: {path for path, was in one.opened.items() if now(path) != was} for key, one in self._done.items()}
+        """Forget runs whose own parts may read something else now; return what that is."""
+        now, stale = cache(content_of), dict[tuple[str, int | None], set[str]]()
+        for key, one in self._done.items():
+            stale[key] = {path for path, was in one.opened.items() if now(path) != was} | {one.outside} - {""}
         self._done = {key: one for key, one in self._done.items() if not stale[key]}
         if write and any(stale.values()):
             kept = b"".join(map(_line, self._done.values()))
@@ -84,6 +86,10 @@ class Records:
     def done(self, run: str, rounds: int | None = None) -> Done | None:
         """Return the record of a run, or of its continuation to a number of rounds."""
         return self._done.get((run, rounds))
+
+    def lacks(self, run: str, rounds: int | None = None) -> bool:
+        """Return whether a run is to be made, as none has ended well."""
+        return (done := self.done(run, rounds)) is None or bool(done.error)
 
     def others(self, runs: Iterable[str]) -> int:
         """Return how many runs there are beside these."""
@@ -147,9 +153,11 @@ def run_one(scenario: Scenario, digest: str, rounds: int | None, options: Mappin
 
     begun = time.process_time()
     try:
-        simulation = Simulation(scenario, **options)
-        built = time.process_time()
-        history = simulation.run()
+        with opened_files() as opened:
+            simulation = Simulation(scenario, **options)
+            built = time.process_time()
+            history = simulation.run()
+        outside = opened.untold(" or ".join(scenario.code()))
         events = time.process_time() - built
         sizes, content = packed(history.tables())
         work = simulation.context.learner.work
@@ -157,7 +165,7 @@ def run_one(scenario: Scenario, digest: str, rounds: int | None, options: Mappin
             digest,
             rounds,
             sizes=sizes,
-            remarks=history.remarks,
+            remarks=(*history.remarks, outside) if outside else history.remarks,
             cpu_s=round(time.process_time() - begun, 4),
             events_cpu_s=round(events, 4),
             trained=work.trained,
@@ -165,6 +173,8 @@ def run_one(scenario: Scenario, digest: str, rounds: int | None, options: Mappin
             memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             versions=versions(),
             data=simulation.context.learner.data_digest,
+            opened=opened.contents(),
+            outside=outside,
         ), content
     except Exception as error:  # the other runs of a study go on; the message is shown at its end
         last = traceback.extract_tb(error.__traceback__)[-1]
@@ -175,15 +185,15 @@ def run_one(scenario: Scenario, digest: str, rounds: int | None, options: Mappin
 def run_pack(blobs: Mapping[str, bytes], pack: Sequence["Task"], options: Mapping[str, Any]) -> Ended:
     """Run the tasks of a pack one after the other; each scenario is unpacked once and gets the seed of its task."""
     arms, ended = dict[str, Scenario](), []
-    with opened_files() as opened:
-        for task in pack:
-            if task.arm not in arms:
-                arms[task.arm], variables = pickle.loads(blobs[task.arm])  # noqa: S301 - the other end is fedsim too
-                take_over(variables)
-            scenario = arms[task.arm].model_copy(update={"seed": task.seed})
-            ended.append(run_one(scenario, task.run, task.rounds, options))
-    _READ.update(opened.contents())
-    return [(replace(one, opened=dict(_READ)), content) for one, content in ended]
+    for task in pack:
+        if task.arm not in arms:
+            arms[task.arm], variables = pickle.loads(blobs[task.arm])  # noqa: S301 - the other end is fedsim too
+            take_over(variables)
+        scenario = arms[task.arm].model_copy(update={"seed": task.seed})
+        done, content = run_one(scenario, task.run, task.rounds, options)
+        _READ.update(done.opened)
+        ended.append((replace(done, opened=dict(_READ)), content))
+    return ended
 
 
 @dataclass(frozen=True)

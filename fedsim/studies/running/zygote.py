@@ -51,12 +51,10 @@ def _work(study: Connection) -> None:
     """Run packs until the study is over."""
     from fedsim.studies.running.records import run_pack
 
-    try:
+    with contextlib.suppress(EOFError, OSError):
         study.send(os.getpid())
         while True:
             study.send(run_pack(*study.recv()))
-    except (EOFError, OSError):
-        return
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 """Tables as people and other programs write them: used as they are meant, or refused in words."""
 
 import math
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -155,6 +157,19 @@ def test_instants_of_days(header, rows, right, tmp_path):
     assert read(tmp_path, table, way)[0] == [(0.0, 5.0), (right, 6.0)]
 
 
+def test_an_origin_may_be_a_date_of_toml_or_pandas(tmp_path):
+    zoned = datetime(2024, 3, 1, 10, 0, 5, tzinfo=UTC)
+    for origin, first, last in (
+        (zoned, "2024-03-01T10:00:00Z", "2024-03-01T10:00:10Z"),
+        (pandas.Timestamp(zoned), "2024-03-01T10:00:00Z", "2024-03-01T10:00:10Z"),
+        (date(2024, 3, 1), "2024-02-29 23:59:55", "2024-03-01 00:00:05"),
+        (time(10, 0, 5), "10:00:00", "10:00:10"),
+    ):
+        table = f"client,time,x_m,y_m\n0,{first},0,0\n0,{last},10,0\n1,{first},0,0\n"
+        assert read(tmp_path, table, way, origin=origin)[0] == [(0.0, 5.0), (5.0, 10.0)]
+        assert isinstance(Trace(path="t.csv", origin=origin).origin, str)
+
+
 def test_hours_go_on_on_the_next_day(tmp_path):
     """From 22:00 on for eight hours; without an origin the run begins at 00:00."""
     rows = "client,time,x_m,y_m\n1,23:00,0,0\n0,22:00,5,0\n0,06:00,6,0\n"
@@ -204,6 +219,7 @@ def test_instants_that_are_not_known_are_refused(table, more, said, tmp_path):
     [
         ("client,start_s,end_s,period_s\n", "it has no row"),
         ("client,start_s,end_s,period_s\n0,0,1,-5\n1,0,1,-5\n", "period_s, row 1: '-5' is not allowed"),
+        ("client,start_s,end_s,Online\n0,0,1,yes\n1,0,1,No\n", "Online, row 2: 'No' is not allowed; allowed: rows for"),
         ("client,time_s,online\n0,0,1\n0,9,0\n1,0,1\n1,9,0\n", "online: states are not read"),
     ],
 )
@@ -250,6 +266,19 @@ def test_a_unit_that_is_not_known_is_refused(tmp_path):
     for column, field in (("size_mb", "learning.model_bits"), ("samples_per_ms", "devices.compute.samples_per_s")):
         with pytest.raises(DataError, match=f"{column} is in no unit of"):
             read(tmp_path, f"client,{column}\n1,3\n0,1\n", value, column=column, field=field)
+
+
+def test_watts_are_no_levels_and_levels_no_watts(tmp_path):
+    rows = "client,{}\n1,3\n0,1\n"
+    for name, field, said in (
+        ("power_mw", "network.transmit_power_dbm", "its name states W; allowed: a unit of dB, or none"),
+        ("power (dBm)", "devices.energy.power_w", "its name states dB; allowed: a unit of W, or none"),
+    ):
+        with pytest.raises(DataError, match=said):
+            read(tmp_path, rows.format(name), value, column=name, field=field)
+    for name in ("power_dbm", "Power [dBm]", "power"):
+        found = read(tmp_path, rows.format(name), value, column=name, field="network.transmit_power_dbm")[0]
+        assert found == [1.0, 3.0]
 
 
 def test_contacts_may_come_in_any_order(tmp_path):

@@ -74,6 +74,7 @@ def test_contacts_with_one_node_are_presence_and_windows(tmp_path):
     ("text", "options", "said"),
     [
         (CONTACTS, {"contact_with": "sinc"}, r"there is no node 'sinc' \(did you mean 'sink'\?\); nodes: 0, 1, sink"),
+        ("0 C M1 0 1 100\n" + CONTACTS, {}, r"line 1: '0 C M1 0 1 100' is not allowed; allowed: TIME CONN a b up"),
         (CONTACTS + "21 CONN 0 up\n", {}, r"line 8: '21 CONN 0 up' is not allowed; allowed: TIME CONN a b up, or down"),
         (
             "client,start_s,end_s\n0,1,2\n",
@@ -142,6 +143,25 @@ def test_xml_with_entities_is_refused(tmp_path):
     path.write_text(XML[:-20])
     with pytest.raises(DataError, match="it is no XML"):
         Trace(path=str(path)).of_clients(2)
+
+
+STEP = '<timestep time="{0}"><vehicle id="a" x="11.575{0}" y="48.1" speed="10.0"/></timestep>'
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("fcd.xml", f"<fcd-export>{STEP.format(1)}{STEP.format(2)}</fcd-export>"),
+        ("fcd.csv", f"{CSV.splitlines()[0]}\n1;9;a;l;10;11.5751;48.1\n2;9;a;l;10;11.5752;48.1\n"),
+        ("way.csv", "client,time_s,x_m,y_m,speed_km_per_h\na,1,11.5751,48.1,36\na,2,11.5752,48.1,36\n"),
+    ],
+)
+def test_places_in_degrees_are_told_by_the_speeds_beside_them(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(
+        DataError, match=rf"{name}: clients move 0.0001 between rows .* 10 m by speed_.*, in the median"
+    ):
+        Trace(path=str(tmp_path / name)).of_clients(1)
 
 
 MOVES = """# nodes: 2, by hand

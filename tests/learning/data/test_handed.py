@@ -229,6 +229,7 @@ class Needy(Texts):
         ((X, X, X), r"its third part is float64 of shape \(20, 3\); allowed: the user of each of the 20 samples"),
         ((np.zeros((4, 3, 5, 1), np.uint8), Y[:4]), r"which axis has the channels cannot be told; allowed"),
         ((np.zeros((4, 5, 5, 5), np.uint8), Y[:4]), r"which axis has the channels cannot be told; allowed"),
+        ((X, Y, np.array(["a", None] * 10)), r"its third part, row 2: None is no user; allowed: one of each sample"),
         (pandas.DataFrame(X), r"DataFrame does not say which of its columns are targets; allowed: a Dataset"),
         ((X, np.array(["a", "b"] * 10)), r"such as .*'a'.* are no numbers; allowed: numbers; names become"),
         ((pandas.DataFrame(X).assign(town="Rome"), Y), r"such as 'Rome' are no numbers"),

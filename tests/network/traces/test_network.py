@@ -5,6 +5,7 @@ import pytest
 import simpy
 
 from fedsim import simulate
+from fedsim.inputs.tables import reading
 from fedsim.network import NETWORKS
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
@@ -94,6 +95,19 @@ def ends(sizes, starts_s, sharing="equal"):
     lines = [(i, start_s, (i, bits), None) for i, (bits, start_s) in enumerate(zip(sizes, starts_s, strict=True))]
     found, _ = played(env, medium.uplink, lines)
     return [found[number] for number in range(len(sizes))]
+
+
+def test_traces_that_are_not_used_or_not_of_one_measurement_are_noted(folder):
+    with reading() as run:
+        links(sharing="equal")
+    assert [note.partition(".csv: ")[2] for note in run.notes if "not used" in note] == [
+        "1 of 2 traces not used: sharing = 'equal' takes the first one"
+    ] * 2
+    (folder / "up.csv").write_text("t,r,who\n" + "".join(f"{at},1,{who}\n" for who in "abc" for at in (0, 1)))
+    with reading() as run:
+        links()
+    said = "network: 2 traces of the downlink, 3 of the uplink: a client's two are of two measurements"
+    assert said in run.notes
 
 
 def test_a_shared_capacity_by_hand(folder):

@@ -56,14 +56,15 @@ class NaturalPartition(Split):
 
 
 _NONE: Final = -1
+_SAMPLES: Final = ("sample", "sample_id", "sample_index", "sample_idx", "index", "idx")
 
 
 class FilePartition(Split):
     """The client of each training sample stands in a table: CSV with a header, Parquet or NPZ; nothing is unpickled.
 
     The table has a column ``client`` of whole numbers, -1 for a sample of no client, or of names. With a column
-    ``sample``, each row is about the sample of that number, counted from 0 in the order of the data set; a sample
-    without a row belongs to no client. Otherwise row i is about sample i, and there is one row for each training
+    ``sample`` or ``index``, each row is about the sample of that number, counted from 0 in the order of the data set; a
+    sample without a row belongs to no client. Otherwise row i is about sample i, and there is one row for each training
     sample. Other columns are ignored.
 
     Attributes
@@ -76,14 +77,15 @@ class FilePartition(Split):
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
         table, owner = self.owners(clients)
-        if table.find("sample") is not None:
-            sample = table.whole("sample")
+        name = table.find(*_SAMPLES)
+        if name is not None:
+            sample = table.whole(name)
             beyond = np.flatnonzero(sample >= labels.size)
             if beyond.size:
-                table.refuse_cell("sample", int(beyond[0]), f"0 to {labels.size - 1}")
+                table.refuse_cell(name, int(beyond[0]), f"0 to {labels.size - 1}")
             if np.unique(sample).size < sample.size:
                 twice = int(np.flatnonzero(np.bincount(sample) > 1)[0])
-                table.refuse(f"sample {twice} has two rows; allowed: at most one")
+                table.refuse(f"{name}: sample {twice} has two rows; allowed: at most one")
             table.note(labels.size - sample.size, f"of {labels.size:,} samples are of no client: they have no row")
         elif owner.size != labels.size:
             table.refuse(

@@ -21,6 +21,9 @@ def test_row_by_row_or_by_the_number_of_the_sample(tmp_path):
     assert parts(plain) == [[1, 4], [], [0, 3]]
     numbered.write_text("sample,client\n4,1\n0,2\n")
     assert parts(numbered) == [[], [4], [0]]
+    for name in ("index", "sample_id", " idx"):
+        numbered.write_text(f"{name},client\n4,1\n0,2\n")
+        assert parts(numbered) == [[], [4], [0]]
     np.savez(packed, client=np.array([0, 1, 2, 1, -1]))
     assert parts(packed) == [[0], [1, 3], [2]]
     path = tmp_path / "DIVISION.CSV"
@@ -41,8 +44,9 @@ def test_row_by_row_or_by_the_number_of_the_sample(tmp_path):
         ("client\n0\n1\n0.5\n0\n0\n", "client, row 3: '0.5' is not allowed"),
         (
             "client\n0\n\n1\nx\n0\n",
-            "client, row 3: 'x' is not allowed; allowed: whole numbers",
+            "client, row 4: 'x' is not allowed; allowed: whole numbers",
         ),
+        ("client\n0\n\n1\n1\n0\n", "client, row 2: nothing is not allowed; allowed: whole numbers"),
         (
             "client,writer\n0,a\n1,b\n,c\n0,d\n0,e\n",
             "client, row 3: nothing is not allowed; allowed: whole",
@@ -51,6 +55,7 @@ def test_row_by_row_or_by_the_number_of_the_sample(tmp_path):
         ("client,client\n0,1\n0,1\n0,1\n0,1\n0,1\n", "two columns 'client'; allowed: one of each name"),
         ("sample,client\n5,0\n", "sample, row 1: '5' is not allowed; allowed: 0 to 4"),
         ("sample,client\n1,0\n1,2\n", "sample 1 has two rows"),
+        ("client,Index\n1,0\n1,5\n", "Index, row 2: '5' is not allowed; allowed: 0 to 4"),
         ("", "cannot be read"),
     ],
 )
