@@ -1,7 +1,7 @@
 """One client's training, and the scores of a model, on one thread: the arithmetic that has one set of bits."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
@@ -52,6 +52,8 @@ class Trainer:
         self.drawing = Drawing(setup.local, self.flat.layout.smallest_batch)
         self.set_rate = self._optimizer.set_rate
         self._loaded: Vector | None = None
+        self.then: Callable[[], None] | None = None
+        """Called after each training."""
         self._makes_batches, self._draws = self._task.makes_batches, torch.Generator()
         self.forward = self.flat.module if setup.precision == "float32" else self._forward_in_bfloat16
 
@@ -59,7 +61,10 @@ class Trainer:
         """Return a training's result or the sums of a chunk; an error names the user's part and the job's place."""
         is_training = isinstance(job, TrainingJob)
         with named_faults(self.setup, place if is_training else None):
-            return self.train(job, seeds=seeds) if is_training else self.score(job)
+            found = self.train(job, seeds=seeds) if is_training else self.score(job)
+            if is_training and self.then is not None:
+                self.then()
+            return found
 
     def train(self, job: TrainingJob, *, seeds: bool = True) -> TrainingResult:
         """Return what a client learns; without ``seeds`` generators are left alone, which threads share."""
@@ -142,6 +147,8 @@ class Trainer:
         loss, kept = self._objective.mean(scores, labels)
         own = self._own_loss
         torch.autograd.backward(loss if own is None else own(loss, scores, images, labels))
+        if self.sandbox is not None:
+            self.flat.settle()
         self._optimizer.step(self._gradient)
         return loss, kept
 

@@ -2,9 +2,11 @@
 
 import copy
 import platform
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fedsim.arrays import Vector
+from fedsim.errors import PartError
 from fedsim.learning.data.shapes import Shape
 from fedsim.learning.generators import own_generators, torch_generator
 from fedsim.learning.models.inputs import blank
@@ -24,6 +27,8 @@ Number = TypeVar("Number", bound=np.floating[Any])
 _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 _DROPOUTS = (nn.Dropout, nn.AlphaDropout)
 _COUNTER = "num_batches_tracked"
+_GIVEN: WeakValueDictionary[int, nn.Module] = WeakValueDictionary()
+"""Modules that models have built, by their ids; one that is built twice would be trained in two places."""
 
 
 class FlatModule:
@@ -72,6 +77,7 @@ class FlatModule:
             if id(parameter) in images
         ]
         self._buffers: list[tuple[dict[str, Tensor | None], str, Tensor, Tensor]] = []
+        self._trained: list[tuple[nn.Parameter, Tensor, Tensor]] = []
         self._move(parameters, buffers, sizes)
         if channels_last:
             _turn_constants(module)
@@ -112,6 +118,18 @@ class FlatModule:
                     raise ValueError(f"a pass gave the buffer {name!r} another shape")
                 piece.copy_(found.detach())
                 owner[name] = tensor
+
+    def settle(self) -> None:
+        """Bring numbers and gradients of parameters back into the flat tensors that a pass has put elsewhere."""
+        for parameter, own, slope in self._trained:
+            if parameter.data_ptr() != own.data_ptr():
+                if parameter.shape != own.shape:
+                    raise ValueError(f"a pass gave a parameter of shape {tuple(own.shape)} another shape")
+                own.copy_(parameter.data)
+                parameter.data = own
+            if parameter.grad is not slope:
+                slope.copy_(torch.zeros_like(slope) if parameter.grad is None else parameter.grad)
+                parameter.grad = slope
 
     def is_constant(self, array: Tensor) -> bool:
         """Return whether an array of the module is part of no update: a frozen parameter, or a constant buffer."""
@@ -159,6 +177,10 @@ class FlatModule:
     ) -> None:
         pieces = torch.split(self.vector, sizes)
         slopes = torch.split(self.gradient, sizes[: len(parameters)])
+        holders = defaultdict[int, list[tuple[str, str]]](list)  # of a buffer that layers share, each of them
+        for name, buffer in self.module.named_buffers(remove_duplicate=False):
+            owner, _, last = name.rpartition(".")
+            holders[id(buffer)].append((owner, last))
         with torch.no_grad():
             turned = {place.start for place, _ in self._turned}
             for (_, parameter), piece, slope in zip(parameters, pieces, slopes, strict=False):
@@ -166,17 +188,19 @@ class FlatModule:
                 own, down = (_shaped(part, parameter.shape, last=start in turned) for part in (piece, slope))
                 own.copy_(parameter)
                 parameter.data, parameter.grad = own, down
+                self._trained.append((parameter, own, down))
             for (name, buffer), piece in zip(buffers, pieces[len(parameters) :], strict=True):
                 piece.copy_(buffer.reshape(-1))
-                owner, _, last = name.rpartition(".")
+                last = name.rpartition(".")[2]
                 # `.data` gives each buffer a version counter of its own: layers that update theirs in the same
                 # forward pass would otherwise look to autograd as if they overwrote one another's.
                 view = piece.view(buffer.shape).data
-                holding = self.module.get_submodule(owner)._buffers
                 whole = not buffer.is_floating_point() and last != _COUNTER
                 moved = buffer.clone() if whole else view
-                holding[last] = moved
-                self._buffers.append((holding, last, moved, view))
+                holding = [(self.module.get_submodule(owner)._buffers, last) for owner, last in holders[id(buffer)]]
+                for inside, last in holding:
+                    inside[last] = moved
+                self._buffers.append((*holding[0], moved, view))
 
 
 def build_flat(
@@ -203,6 +227,10 @@ def build_flat(
 
 def built(model: ModelPart, shape: Shape, classes: int) -> nn.Module:
     module = model.build(shape, classes)
+    if _GIVEN.get(id(module)) is module:
+        fault = f"model {own_name(model) or type(model).__name__} gave the same module as before"
+        raise PartError(fault, "allowed: a fresh one at each call, or the module itself as learning.model")
+    _GIVEN[id(module)] = module
     return chosen(module, model.train) if isinstance(model, Trains) else module
 
 
