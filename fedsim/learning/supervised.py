@@ -122,12 +122,13 @@ class SupervisedLearner:
         self._verification = Verification(
             self._known,
             executor.fingerprint,
-            ", ".join(map(name_of, filter(is_own, (setup.model, setup.task, setup.algorithm)))) or "machine or release",
+            ", ".join(map(name_of, filter(is_own, (setup.model, setup.task, setup.algorithm, *own_parts)))),
             self._computation.distrust,
             self._computation.train_again,
+            self._computation.make_again,
         )
         if not self._known.alone:
-            self._computation.afterwards = self._verification.run_pending
+            self._computation.verify_by(self._verification.run_pending, self._verification.of_models)
         shards = [digest_of(part.tobytes()) for part in rows]
         self._evaluations = Evaluations(
             self._computation, self._verification, setup, layout, basis, rows, shards, streams

@@ -1,6 +1,7 @@
 """Whether a training with a user's own code repeats, tried on standard jobs before a run."""
 
 import hashlib
+import random
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,6 +12,8 @@ from fedsim.errors import FedsimError
 from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import StateError, TrainingJob, TrainingResult
 from fedsim.learning.executors.trainer import Trainer
+from fedsim.learning.generators import seed_generators
+from fedsim.learning.models.own.trial import content_of
 from fedsim.learning.models.settings import own_name
 
 _SAMPLES: Final = 16
@@ -42,20 +45,32 @@ def unlike_eager(trainer: Trainer, found: Sequence[TrainingResult], tolerance: f
     return ""
 
 
-def changed_attribute(trainer: Trainer) -> str:
-    """Return the first attribute of the module that a training changes; empty if none does."""
+def kept_beside(trainer: Trainer) -> str:
+    """Return what a training changes beside numbers and torch's generator, in words; empty if nothing."""
     if trainer.sandbox is None:
         return ""
+    parts = trainer.setup.task, trainer.setup.algorithm
+    before = [content_of(one) for one in parts]
+    (job, _), (again, _) = standard_jobs(trainer), standard_jobs(trainer)
+    seed = trainer.drawing.batches(again).seed
     with trainer.turn(), trainer.sandbox.noting() as changed:
-        trainer.train(standard_jobs(trainer)[0])
-    return next(iter(changed), "")
+        trainer.train(job)
+        drawn = repr((random.getstate(), np.random.get_state()))  # noqa: NPY002 - user code draws from it
+        seed_generators(seed, every=True)
+        seeded = repr((random.getstate(), np.random.get_state()))  # noqa: NPY002
+    if changed:
+        return f"the attribute {changed[0]}"
+    for one, known in zip(parts, before, strict=True):
+        if content_of(one) != known:
+            return f"the state of {type(one).__name__}"
+    return "" if drawn == seeded else "the generators of Python or NumPy"
 
 
 def check_state(trainer: Trainer, executor: str) -> None:
     """Refuse a module with a state that an executor would not keep, which records what a step calls."""
-    if name := changed_attribute(trainer):
+    if found := kept_beside(trainer):
         raise FedsimError(
-            f"learning.model: a pass changes the attribute {name}; allowed with the executor {executor!r}: modules "
+            f"learning.model: a pass changes {found}; allowed with the executor {executor!r}: modules "
             "without a state beside their numbers; any with 'sequential'"
         )
 

@@ -20,7 +20,7 @@ from fedsim.learning.aggregation.combining import difference_from
 from fedsim.learning.drawn_samples import SampleDraws
 from fedsim.learning.executors.contracts import Executor, OptimizerState, StateError, TrainingJob, TrainingResult
 from fedsim.learning.generators import generators_of
-from fedsim.learning.lineage.asked import OWN, STEPS, Model, Node, Result, State, Update, naming
+from fedsim.learning.lineage.asked import OWN, STEPS, Model, Node, Recipe, Result, State, Update, naming
 from fedsim.learning.lineage.known import Known
 from fedsim.learning.lineage.local_work import LocalWork
 from fedsim.learning.lineage.verification import PRINT, print_of
@@ -43,8 +43,8 @@ WithResult = Callable[[Update], None]
 class Computation:
     """Gives handles their numbers.
 
-    ``when_known`` is called with each model that has been computed, ``afterwards`` when all that was wanted is, and
-    ``distrust`` when trainings turn out not to repeat.
+    ``when_known`` is called with each model that has been computed, and ``distrust`` when trainings turn out not to
+    repeat.
     """
 
     def __init__(
@@ -60,11 +60,16 @@ class Computation:
         self._own = local.own or bool(own_rules)
         self.executor, self.steps, self.local, self.known, self.trained = executor, steps, local, known, 0
         self.when_known: Callable[[Model], None] = _nothing
-        self.afterwards: Callable[[], None] = lambda: None
+        self._afterwards: Callable[[], None] = lambda: None
         self.distrust: Callable[[], None] = lambda: None
+        self._found: Callable[[Mapping[Model, Recipe]], None] = _nothing
         self._rows = rows
         self._draws = SampleDraws(streams, np.array([part.size for part in rows], dtype=np.int64))
         self._generators = streams.pool("training")
+
+    def verify_by(self, afterwards: Callable[[], None], found: Callable[[Mapping[Model, Recipe]], None]) -> None:
+        """Call one when all that was wanted is computed, and one with the models of own rules that the store had."""
+        self._afterwards, self._found = afterwards, found
 
     def vector(self, model: Model) -> Vector:
         """Return the numbers of a model, parameters first and then buffers, shape (d,)."""
@@ -78,7 +83,11 @@ class Computation:
         for node in wanted:
             if isinstance(node, Update) and node.known:
                 use(node)
-        walk = _Walk(_unknown(wanted, self.known), wanted, self._made, self._drawing)
+        found: dict[Model, Recipe] | None = {} if self._own else None
+        walk = _Walk(_unknown(wanted, self.known, found), wanted, self._made, self._drawing)
+        if found:
+            self._found(found)
+        del found  # it holds models
         try:
             while batch := walk.next(self.executor.max_batch):
                 for update in self._run(batch):
@@ -89,13 +98,27 @@ class Computation:
         except StateError:
             self.distrust()  # what other trainings gave before may be wrong too
             raise
-        self.afterwards()
+        self._afterwards()
 
     def train_again(self, update: Update) -> Record:
         with own_modes(), naming([update]):
             (result,) = self.executor.train(self._jobs([update]))
         with naming([update]):
             return self._report(self._left(update, result)[0])
+
+    def make_again(self, model: Model, recipe: Recipe) -> Vector | None:
+        """Return the numbers that a recipe gives, if the models that it needs are there."""
+        needed: list[Node] = [*recipe.models, *(update.base for update in recipe.updates), *recipe.updates]
+        if not all(map(self.known.find, needed)):
+            return None
+        again, trained = Model(model.digest, model.version, recipe), self.trained
+        walk = _Walk({**_unknown(recipe.updates, self.known), again: None}, [], _nothing, self._drawing)
+        with own_modes():
+            while batch := walk.next(self.executor.max_batch):
+                for update in self._run(batch):
+                    walk.done(update)
+        self.trained = trained
+        return again.vector
 
     def bound(self, model: Model, states: Mapping[int, State]) -> None:
         """Keep a line of models without numbers from growing: end it at a stored model; run a very long one."""
@@ -206,8 +229,11 @@ class Computation:
         return found
 
 
-def _unknown(wanted: Sequence[Node], known: Known) -> dict[Node, None]:
-    """Return handles without numbers and what they are made of, each after what it needs, without recursion."""
+def _unknown(wanted: Sequence[Node], known: Known, found: dict[Model, Recipe] | None = None) -> dict[Node, None]:
+    """Return handles without numbers and what they are made of, each after what it needs, without recursion.
+
+    Models that the store has are added to ``found``, with their recipes.
+    """
     order: dict[Node, None] = {}
     seen: set[Node] = set()
     stack: list[tuple[Node, bool]] = [(node, False) for node in reversed(wanted)]
@@ -222,8 +248,12 @@ def _unknown(wanted: Sequence[Node], known: Known) -> dict[Node, None]:
                     order[node] = None
                     continue
                 known.find(node)
-            elif known.find(node):
-                continue
+            else:
+                recipe = node.recipe
+                if known.find(node):
+                    if found is not None and recipe is not None:
+                        found[node] = recipe
+                    continue
             stack.append((node, True))
             stack += [(one, False) for one in reversed(node.needs()) if not one.known]
     return order
@@ -328,7 +358,7 @@ class _Walk:
                 model.take(*recipe.end(total))
 
 
-def _nothing(_: Node) -> None:
+def _nothing(_: object) -> None:
     return
 
 

@@ -77,7 +77,8 @@ class FlatModule:
             if id(parameter) in images
         ]
         self._buffers: list[tuple[dict[str, Tensor | None], str, Tensor, Tensor]] = []
-        self._trained: list[tuple[nn.Parameter, Tensor, Tensor]] = []
+        self._trained: list[tuple[nn.Parameter, Tensor, Tensor, slice]] = []
+        self._versions = [0] * len(parameters)
         self._move(parameters, buffers, sizes)
         if channels_last:
             _turn_constants(module)
@@ -119,17 +120,26 @@ class FlatModule:
                 piece.copy_(found.detach())
                 owner[name] = tensor
 
-    def settle(self) -> None:
-        """Bring numbers and gradients of parameters back into the flat tensors that a pass has put elsewhere."""
-        for parameter, own, slope in self._trained:
+    def settle(self) -> list[slice]:
+        """Bring numbers and gradients of parameters back into the flat tensors that a pass has put elsewhere.
+
+        Return the places of parameters that have got no gradient since the last call.
+        """
+        missing = []
+        for number, (parameter, own, slope, place) in enumerate(self._trained):
             if parameter.data_ptr() != own.data_ptr():
                 if parameter.shape != own.shape:
                     raise ValueError(f"a pass gave a parameter of shape {tuple(own.shape)} another shape")
                 own.copy_(parameter.data)
                 parameter.data = own
             if parameter.grad is not slope:
-                slope.copy_(torch.zeros_like(slope) if parameter.grad is None else parameter.grad)
+                if parameter.grad is not None:
+                    slope.copy_(parameter.grad)
                 parameter.grad = slope
+            if slope._version == self._versions[number]:
+                missing.append(place)
+            self._versions[number] = slope._version
+        return missing
 
     def is_constant(self, array: Tensor) -> bool:
         """Return whether an array of the module is part of no update: a frozen parameter, or a constant buffer."""
@@ -187,8 +197,8 @@ class FlatModule:
                 start = piece.storage_offset()
                 own, down = (_shaped(part, parameter.shape, last=start in turned) for part in (piece, slope))
                 own.copy_(parameter)
-                parameter.data, parameter.grad = own, down
-                self._trained.append((parameter, own, down))
+                parameter.data, parameter.grad = own, down.data  # with a version counter of its own
+                self._trained.append((parameter, own, parameter.grad, slice(start, start + piece.numel())))
             for (name, buffer), piece in zip(buffers, pieces[len(parameters) :], strict=True):
                 piece.copy_(buffer.reshape(-1))
                 last = name.rpartition(".")[2]

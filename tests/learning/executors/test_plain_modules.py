@@ -1,6 +1,9 @@
 """Modules of users against a plain loop of torch with a fresh module for each client: equal, or refused by name."""
 
+import random
 import warnings
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -94,6 +97,31 @@ class Recurrent(Plain):
         return self.last(found[:, -1])
 
 
+class Spare(Plain):
+    """Has a layer that no sample passes."""
+
+    def more(self):
+        self.spare = nn.Linear(6, 6)
+
+
+class Skips(Plain):
+    """Leaves a layer out in each second batch."""
+
+    def more(self):
+        self.skipped = nn.Linear(6, 6)
+
+    def forward(self, x):
+        self.calls += 1
+        return super().forward(self.skipped(x) if self.calls % 2 else x)
+
+
+class Guesses(Plain):
+    """Leaves a layer out now and then, by Python's generator."""
+
+    def forward(self, x):
+        return self.last(x if self.training and random.random() < 0.01 else self.act(self.first(x)))  # noqa: S311
+
+
 class OneMemory(Plain):
     def more(self):
         self.second = nn.Linear(6, 6)
@@ -151,33 +179,31 @@ def rows_of(client):
     return np.arange(21 * client, 21 * client + 21)
 
 
-def trained(kind, model, clients=CLIENTS):
-    """Return what clients learn of the trained numbers, and evaluations before and after."""
-    setup = setup_of(model)
+def trained(kind, model, **local):
+    """Return what clients learn of the trained numbers; evaluations before and after are the same."""
+    setup = replace(setup_of(model), local=LOCAL.model_copy(update=local))
     executor, layout = ExecutorChoice(kind).build(setup), build_flat(setup.model, DATA.shape, 3, 5).layout
-    jobs = [TrainingJob(layout.initial, rows_of(one), 1.0, np.random.default_rng(one)) for one in clients]
+    jobs = [TrainingJob(layout.initial, rows_of(one), 1.0, np.random.default_rng(one)) for one in CLIENTS]
     before = executor.evaluate([EvaluationJob(layout.initial)])
     found = [one.difference[: layout.parameters] for one in executor.train(jobs)]
     assert executor.evaluate([EvaluationJob(layout.initial)]) == before
     return found
 
 
-def by_hand(model, client):
+def by_hand(model, client, optimizer="sgd", momentum=0.0, weight_decay=0.0):
     with torch.random.fork_rng():
         module = model().train()
         start = nn.utils.parameters_to_vector(module.parameters()).detach().clone()
-        optimizer, rng, rows = (
-            torch.optim.SGD(module.parameters(), lr=0.1),
-            np.random.default_rng(client),
-            rows_of(client),
-        )
+        kind = partial(torch.optim.SGD, momentum=momentum) if optimizer == "sgd" else torch.optim.Adam
+        steps = kind(module.parameters(), lr=0.1, weight_decay=weight_decay)
+        rng, rows = np.random.default_rng(client), rows_of(client)
         seed = int(rng.integers(2**63))
         orders = [rng.permutation(rows.size) for _ in range(LOCAL.epochs)]
         torch.manual_seed(seed)
         for batch in (rows[order[i : i + 8]] for order in orders for i in range(0, rows.size, 8)):
-            optimizer.zero_grad()
+            steps.zero_grad()
             functional.cross_entropy(module(torch.from_numpy(X[batch])), torch.from_numpy(Y[batch])).backward()
-            optimizer.step()
+            steps.step()
         return (nn.utils.parameters_to_vector(module.parameters()) - start).detach().numpy()
 
 
@@ -194,6 +220,37 @@ def test_a_client_learns_what_a_plain_loop_does(model, kind, monkeypatch):
         return
     for one, client in zip(found, CLIENTS, strict=True):
         np.testing.assert_allclose(one, by_hand(model, client), rtol=1e-4, atol=0 if kind != "stacked" else 1e-6)
+
+
+DECAY = {"weight_decay": 0.1}
+
+
+@pytest.mark.parametrize("kind", ["sequential", "stacked"])
+@pytest.mark.parametrize(
+    ("model", "local"),
+    [(Spare, DECAY), (Spare, {**DECAY, "optimizer": "adam"}), (Skips, DECAY), (Skips, {"momentum": 0.9})],
+)
+@pytest.mark.usefixtures("one_thread")
+def test_a_parameter_without_a_gradient_stays_as_it_is(model, local, kind):
+    if kind == "stacked":
+        with pytest.raises(FedsimError, match=r"mapped over clients it differs|a pass changes the attribute calls"):
+            trained(kind, model, **local)
+        return
+    for one, client in zip(trained(kind, model, **local), CLIENTS, strict=True):
+        np.testing.assert_allclose(one, by_hand(model, client, **local), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "model", "local", "said"),
+    [
+        ("sequential", Skips, {"optimizer": "adam"}, r"skipped\.weight has no gradient in some batches"),
+        ("stacked", Counts, {}, "a pass changes the attribute calls"),
+        ("stacked", Guesses, {}, "a pass changes the generators of Python or NumPy"),
+    ],
+)
+def test_what_an_executor_does_not_compute_is_refused(kind, model, local, said):
+    with pytest.raises(FedsimError, match=said):
+        trained(kind, model, **local)
 
 
 @pytest.mark.parametrize(
