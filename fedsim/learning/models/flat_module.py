@@ -55,7 +55,7 @@ class FlatModule:
         device: torch.device | None = None,
     ) -> None:
         self.module = module
-        dtypes = {name: tensor.dtype for name, tensor in module.state_dict().items()}
+        dtypes = {name: one.dtype for name, one in module.state_dict().items() if isinstance(one, Tensor)}
         parameters = [(name, one) for name, one in module.named_parameters() if one.requires_grad]
         buffers = list(_changing_buffers(module, changing))
         self.buffers = tuple(name for name, _ in buffers)
@@ -173,6 +173,8 @@ class FlatModule:
         entries, constants = [], {}
         places = {tensor.data_ptr(): piece for _, _, tensor, piece in self.typed}
         for name, array in self.module.state_dict().items():
+            if not isinstance(array, Tensor):  # what a layer of the user's keeps beside them
+                continue
             tensor = places.get(array.data_ptr(), array)
             offset = (tensor.data_ptr() - first) // bytes_each
             if tensor.dtype == torch.float32 and tensor.numel() and 0 <= offset < self.vector.numel():

@@ -71,6 +71,16 @@ class Clears(Plain):
         return super().forward(x)
 
 
+class Described(Plain):
+    """Has something beside arrays in its state."""
+
+    def get_extra_state(self):
+        return {"calls": self.calls}
+
+    def set_extra_state(self, state):
+        self.calls = state["calls"]
+
+
 class Counts(Plain):
     """Computes something else after the two batches of a standard job."""
 
@@ -141,6 +151,14 @@ class Complex(Plain):
         return super().forward(torch.fft.irfft(torch.fft.rfft(x) * self.filter, n=6))
 
 
+class Short(Plain):
+    def more(self):
+        self.scale = nn.Parameter(torch.ones(3, dtype=torch.float16))
+
+    def forward(self, x):
+        return super().forward(x) * self.scale.float()
+
+
 class Scripted(Plain):
     def more(self):
         with warnings.catch_warnings(action="ignore"):  # torch calls scripts old
@@ -208,7 +226,7 @@ def by_hand(model, client, optimizer="sgd", momentum=0.0, weight_decay=0.0):
 
 
 @pytest.mark.parametrize("kind", ["sequential", "stacked", pytest.param("processes", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("model", [SharedStatistics, ShortRows, Clears, Counts, Normed, Recurrent])
+@pytest.mark.parametrize("model", [SharedStatistics, ShortRows, Clears, Counts, Described, Normed, Recurrent])
 @pytest.mark.usefixtures("one_thread")
 def test_a_client_learns_what_a_plain_loop_does(model, kind, monkeypatch):
     monkeypatch.setenv("FEDSIM_WORKERS", "2")
@@ -216,7 +234,7 @@ def test_a_client_learns_what_a_plain_loop_does(model, kind, monkeypatch):
         found = trained(kind, model)
     except FedsimError:
         assert kind == "stacked"
-        assert model not in (SharedStatistics, Clears)
+        assert model not in (SharedStatistics, Clears, Described)
         return
     for one, client in zip(found, CLIENTS, strict=True):
         np.testing.assert_allclose(one, by_hand(model, client), rtol=1e-4, atol=0 if kind != "stacked" else 1e-6)
@@ -258,7 +276,8 @@ def test_what_an_executor_does_not_compute_is_refused(kind, model, local, said):
     [
         (OneMemory, "(first|second)\\.weight and (first|second)\\.weight lie in the same memory"),
         (Seen, "lie in the same memory"),
-        (Complex, "layer Complex trains complex numbers"),
+        (Complex, "layer Complex trains numbers of complex64"),
+        (Short, "layer Short trains numbers of float16"),
         (Scripted, "layer act .* is a TorchScript module"),
         (Freezes, "a pass changes whether first.weight is trained"),
         (Swaps, "a pass puts another layer in the place of act"),

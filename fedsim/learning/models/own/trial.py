@@ -91,8 +91,10 @@ def unusable(module: nn.Module) -> tuple[str, str]:
             return f"{layer} has no sizes yet", "layers with sizes, or a module that has been called once"
         if any(one.is_meta for one in tensors):
             return f"{layer} is on the device meta, without numbers", "a module on the CPU"
-        if any(one.is_complex() and one.requires_grad for one in tensors):
-            return f"{layer} trains complex numbers", "their real and imaginary parts as parameters"
+        other = {one.dtype for one in tensors if one.requires_grad} - {torch.float32, torch.float64}
+        if other:
+            kind = str(other.pop()).removeprefix("torch.")
+            return f"{layer} trains numbers of {kind}", "float32, and of complex numbers their two parts"
     if pair := _in_one_memory(module):
         return f"{pair[0]} and {pair[1]} lie in the same memory", "one nn.Parameter for both, or a copy (clone)"
     return "", ""
