@@ -1,6 +1,8 @@
 """What a part is in digests: its kind, its options, and the code of a user's own parts."""
 
+import copy
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -44,6 +46,14 @@ def users_own(value: object, path: str = "") -> dict[str, Code]:
     for name, inner in nested(value):
         found.update(users_own(inner, f"{path}.{name}" if path else name))
     return found
+
+
+def copied(part: Any) -> Any:
+    """Return a copy of a part, so that neither a probe nor a run leaves a trace in it; itself where it has none."""
+    try:
+        return copy.deepcopy(part)
+    except Exception:  # a lock, an open file
+        return part
 
 
 def identity(part: object) -> str:

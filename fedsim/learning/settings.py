@@ -8,6 +8,7 @@ from pydantic import model_validator
 from fedsim.answers import Contract, Free
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES, Capable
 from fedsim.errors import ScenarioError
+from fedsim.identity import copied
 from fedsim.learning.aggregation.contracts import AGGREGATIONS, Aggregator, Mean
 from fedsim.learning.algorithms.contracts import LOCAL_ALGORITHMS, LocalAlgorithm
 from fedsim.learning.algorithms.plain import Plain
@@ -184,10 +185,12 @@ class Supervised(Component):
     @own_modes()
     def build(self, run: TrainingRun) -> Learner:
         """Return a fresh learner; loads the data, and imports torch unless the store knows the model."""
-        from fedsim.learning.lineage.behaviour import copied, is_own
+        from fedsim.learning.lineage.behaviour import is_own
 
         rules = {name: getattr(self, name) for name in ("task", "algorithm", "server", "aggregation", "compression")}
         own = {name: copied(rule) for name, rule in rules.items() if is_own(rule)}  # equal runs begin alike
+        if is_own(self.local):
+            own["local"] = self.local.model_copy(update={"schedule": copied(self.local.schedule)})
         return (self.model_copy(update=own) if own else self)._built(run)
 
     def _built(self, run: TrainingRun) -> Learner:

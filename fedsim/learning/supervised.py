@@ -109,38 +109,39 @@ class SupervisedLearner:
         self._algorithm = local = LocalWork(setup.algorithm, setup.local, layout, blueprint.narrow, self.samples)
         parts = {**run.parts, **dict(parts_of(settings, "learning"))}
         self.steps = steps = Steps(parts, StepRun(run.clients, streams, layout=layout))
-        made_of = [step.made_of for step in steps.listed]
-        self._tried = tried = TriedRules(layout.initial.size)
+        made_of = [step.made_of for step in reversed(steps.listed)]
+        self._tried = tried = TriedRules(layout.initial.size, layout.tensors, run.clients)
         of_steps = "".join(tried.behaviour(one).text for one in made_of if is_own(one))
         self._known = Known(self.store, run.keeping or Keeping())
-        self._computation = Computation(executor, rows, streams, steps, local, self._known)
+        own_parts = [one for one in (self._server, self._aggregator, *made_of) if is_own(one)]
+        self._computation = Computation(executor, rows, streams, steps, local, self._known, own_parts)
         other = () if executor.fingerprint == SEQUENTIAL else (executor.fingerprint,)
         made_by = digest_of(blueprint.numerics, setup.data.digest, *other, *filter(None, (behaviour.text,)))
         basis = trusted(made_by, self.store)
-        trained_by = ", ".join(name_of(one) for one in (setup.model, setup.task, setup.algorithm) if is_own(one))
+        self._computation.distrust = lambda: distrust(made_by, self.store)
         self._verification = Verification(
             self._known,
             executor.fingerprint,
-            trained_by or "machine or release",
-            lambda: distrust(made_by, self.store),
+            ", ".join(map(name_of, filter(is_own, (setup.model, setup.task, setup.algorithm, *own_parts)))),
+            self._computation.distrust,
             self._computation.train_again,
+            self._computation.make_again,
         )
         if not self._known.alone:
-            self._computation.afterwards = self._verification.run_pending
+            self._computation.verify_by(self._verification.run_pending, self._verification.of_models)
         shards = [digest_of(part.tobytes()) for part in rows]
         self._evaluations = Evaluations(
             self._computation, self._verification, setup, layout, basis, rows, shards, streams
         )
         self._in_use = 0
         self._newest: asked.Model | None = None
-        self._price(settings.model_bits, *local.bits(steps.bits))
+        self._price(settings.model_bits, *local.bits(steps))
         self.remembers: bool = steps.remembers
         own = () if type(setup.algorithm) is Plain else (identity(setup.algorithm), len(rows))
         task = (identity(setup.task.model_copy(update={"metrics": ()})),) if own_task(setup.task) else ()
-        rules = own if self._aggregator.adds_up else (*own, tried.identity(self._aggregator))
+        summing = own if self._aggregator.adds_up else (*own, tried.identity(self._aggregator))
         rule = tried.identity(self._server)
-        self._server_identity = digest_of(rule, *rules) if rules else rule
-        own_parts = [one for one in (self._server, self._aggregator, *reversed(made_of)) if is_own(one)]
+        self._server_identity = digest_of(rule, *summing) if summing else rule
         behaviours = [behaviour, *map(tried.behaviour, own_parts)]
         untested = self._tests().without if local.algorithm.personal else ""
         more = [*(step.note for step in steps.listed), untested, *(one.untold for one in behaviours)]
@@ -164,7 +165,7 @@ class SupervisedLearner:
         self.model_bits: float = received if model_bits is None else model_bits * (received / whole_bits)
         self.update_bits: float = sent if model_bits is None else model_bits * (sent / whole_bits)
         scale = 1.0 if model_bits is None else model_bits / whole_bits
-        self.widths: Widths | None = self._algorithm.widths(scale)
+        self.widths: Widths | None = self._algorithm.widths(scale, self.steps)
 
     @property
     def work(self) -> Work:

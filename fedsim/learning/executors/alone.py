@@ -1,6 +1,7 @@
 """Whether a training with a user's own code repeats, tried on standard jobs before a run."""
 
 import hashlib
+import random
 from collections.abc import Sequence
 from typing import Final
 
@@ -9,13 +10,16 @@ import numpy as np
 from fedsim.answers import FAILURES
 from fedsim.errors import FedsimError
 from fedsim.learning.executors.chunks import Chunk
-from fedsim.learning.executors.contracts import TrainingJob, TrainingResult
-from fedsim.learning.executors.own_code import StateError
+from fedsim.learning.executors.contracts import StateError, TrainingJob, TrainingResult
 from fedsim.learning.executors.trainer import Trainer
+from fedsim.learning.generators import seed_generators
+from fedsim.learning.models.own.trial import content_of
 from fedsim.learning.models.settings import own_name
 
 _SAMPLES: Final = 16
 _BATCHES: Final = 2
+_FIRST_AGAIN: Final = 8
+_MOST_AGAIN: Final = 128
 
 
 def standard_jobs(trainer: Trainer) -> list[TrainingJob]:
@@ -41,6 +45,36 @@ def unlike_eager(trainer: Trainer, found: Sequence[TrainingResult], tolerance: f
     return ""
 
 
+def kept_beside(trainer: Trainer) -> str:
+    """Return what a training changes beside numbers and torch's generator, in words; empty if nothing."""
+    if trainer.sandbox is None:
+        return ""
+    parts = trainer.setup.task, trainer.setup.algorithm
+    before = [content_of(one) for one in parts]
+    (job, _), (again, _) = standard_jobs(trainer), standard_jobs(trainer)
+    seed = trainer.drawing.batches(again).seed
+    with trainer.turn(), trainer.sandbox.noting() as changed:
+        trainer.train(job)
+        drawn = repr((random.getstate(), np.random.get_state()))  # noqa: NPY002 - user code draws from it
+        seed_generators(seed, every=True)
+        seeded = repr((random.getstate(), np.random.get_state()))  # noqa: NPY002
+    if changed:
+        return f"the attribute {changed[0]}"
+    for one, known in zip(parts, before, strict=True):
+        if content_of(one) != known:
+            return f"the state of {type(one).__name__}"
+    return "" if drawn == seeded else "the generators of Python or NumPy"
+
+
+def check_state(trainer: Trainer, executor: str) -> None:
+    """Refuse a module with a state that an executor would not keep, which records what a step calls."""
+    if found := kept_beside(trainer):
+        raise FedsimError(
+            f"learning.model: a pass changes {found}; allowed with the executor {executor!r}: modules "
+            "without a state beside their numbers; any with 'sequential'"
+        )
+
+
 def checked_print(trainer: Trainer) -> str:
     """Return a digest of what standard jobs give; refuse what gives other numbers in another order of clients.
 
@@ -50,22 +84,52 @@ def checked_print(trainer: Trainer) -> str:
         return ""
     try:
         with trainer.turn():
+            once, scored = _pass(trainer)
             first, second = standard_jobs(trainer)
-            once, scored = [trainer.train(first), trainer.train(second)], _score(trainer)
-            first, second = standard_jobs(trainer)
-            again, scored_again = [trainer.train(second), trainer.train(first)][::-1], _score(trainer)
+            again = _bits([trainer.train(second), trainer.train(first)][::-1])
+            scored_again = _score(trainer)
     except StateError:
         raise
     except (FedsimError, *FAILURES):
         return ""  # the first training fails too, and names its client
-    if _bits(once) != _bits(again) or scored != scored_again:
-        name = own_name(trainer.setup.model) or type(trainer.setup.task).__name__
-        raise StateError(
-            f"model {name}: the same training gave other numbers after another client's; something outside of the "
-            "module takes part, such as a global, a clock or an object that cannot be copied",
-            "allowed: a model, a task and an algorithm whose results depend on numbers, samples and generators",
-        )
-    return hashlib.blake2b(b"".join(_bits(once)) + scored, digest_size=16).hexdigest()
+    if once != again or scored != scored_again:
+        raise _changed(trainer)
+    found = _print(once, scored)
+    trainer.then = Recheck(trainer, found)
+    return found
+
+
+class Recheck:
+    """Repeats a standard training after 8, 16, 32, 64 and then each 128 trainings, so that no late state passes."""
+
+    def __init__(self, trainer: Trainer, wanted: str) -> None:
+        self._trainer, self._wanted, self._each, self._left = trainer, wanted, _FIRST_AGAIN, _FIRST_AGAIN
+
+    def __call__(self) -> None:
+        self._left -= 1
+        if self._left:
+            return
+        self._each = self._left = min(2 * self._each, _MOST_AGAIN)
+        if _print(*_pass(self._trainer)) != self._wanted:
+            raise _changed(self._trainer)
+
+
+def _pass(trainer: Trainer) -> tuple[list[bytes], bytes]:
+    first, second = standard_jobs(trainer)
+    return _bits([trainer.train(first), trainer.train(second)]), _score(trainer)
+
+
+def _print(trained: Sequence[bytes], scored: bytes) -> str:
+    return hashlib.blake2b(b"".join(trained) + scored, digest_size=16).hexdigest()
+
+
+def _changed(trainer: Trainer) -> StateError:
+    name = own_name(trainer.setup.model) or type(trainer.setup.task).__name__
+    return StateError(
+        f"model {name}: the same training gave other numbers after another client's; something outside of the "
+        "module takes part, such as a global, a clock or an object that cannot be copied",
+        "allowed: a model, a task and an algorithm whose results depend on numbers, samples and generators",
+    )
 
 
 def check_same(name: str, found: str, wanted: str) -> None:

@@ -38,6 +38,10 @@ OptimizerState = Mapping[str, Vector]
 """State of a client's optimiser between two trainings, under torch's names."""
 
 
+class StateError(PartError):
+    """Code of a user's changes what is no part of an update, or does not repeat."""
+
+
 @dataclass(frozen=True)
 class Expected:
     """What is known of a run's trainings before they begin; no result depends on it."""

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from fedsim.errors import FedsimError
 from fedsim.learning.evaluation import Evaluation
-from fedsim.learning.executors.alone import standard_jobs, unlike_eager
+from fedsim.learning.executors.alone import check_state, standard_jobs, unlike_eager
 from fedsim.learning.executors.batches import Batches, Samples
 from fedsim.learning.executors.contracts import (
     EvaluationJob,
@@ -108,7 +108,8 @@ class GraphsExecutor:
         return self._slots[:count]
 
     def _check(self) -> None:
-        """Refuse a module whose recorded step has other bits than the eager one, by standard jobs."""
+        """Refuse a module with a state, or whose recorded step has other bits than the eager one, by standard jobs."""
+        check_state(self._eager.trainer, "graphs")
         try:
             found = self._train(standard_jobs(self._eager.trainer))
         except RuntimeError as error:

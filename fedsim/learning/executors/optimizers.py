@@ -70,8 +70,25 @@ class Optimizer:
             found["step"] = np.array(float(self._steps[row]), dtype=np.float32)
         return found
 
-    def step(self, gradient: Tensor, waiting: Sequence[int] = (), rates: FloatArray | None = None) -> None:
-        """Change the parameters of all rows but those that wait, by one rate or by one for each row."""
+    def step(
+        self,
+        gradient: Tensor,
+        waiting: Sequence[int] = (),
+        rates: FloatArray | None = None,
+        still: Sequence[slice] = (),
+    ) -> None:
+        """Change the parameters of all rows but those that wait, by one rate or by one for each row.
+
+        Numbers in places without a gradient stay as they are, as under torch's optimisers, unless something pulls them.
+        """
+        if still and self._start is None and self._offset is None:
+            arrays = self._parameters, *self._state.values()
+            parts = [rows[:, place] for rows in arrays for place in still]
+            known = [part.clone() for part in parts]
+            self._change(gradient, rates)
+            for part, stays in zip(parts, known, strict=True):
+                part.copy_(stays)
+            return
         if not waiting:
             self._change(gradient, rates)
             return

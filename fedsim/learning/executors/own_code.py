@@ -17,8 +17,9 @@ from fedsim.answers import FAILURES, attributed, failed
 from fedsim.code_digest import is_builtin
 from fedsim.errors import FedsimError, PartError
 from fedsim.learning.algorithms.contracts import ALGORITHM
-from fedsim.learning.executors.contracts import TrainingSetup
+from fedsim.learning.executors.contracts import StateError, TrainingSetup
 from fedsim.learning.models.flat_module import FlatModule
+from fedsim.learning.models.own.trial import content_of
 from fedsim.learning.models.settings import own_name
 from fedsim.learning.tasks.contracts import TASK
 
@@ -26,11 +27,9 @@ _LIBRARIES: Final = ("fedsim", "torch", "torchvision")
 _OF_TORCH: Final = frozenset(nn.Module().__dict__)
 _HOOKS: Final = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _FUNCTIONS: Final = (type, types.FunctionType)
+_DRAWING: Final = (nn.FractionalMaxPool2d, nn.FractionalMaxPool3d)
+"""Layers of torch's that draw in evaluations too, which no seed is set for without a sandbox."""
 _CONSTANT: Final = (int, float, bool, str, bytes, complex, type(None), torch.dtype, torch.device, *_FUNCTIONS)
-
-
-class StateError(PartError):
-    """Code of a user's changes what is no part of an update, or does not repeat."""
 
 
 def has_own_code(setup: TrainingSetup, module: nn.Module) -> bool:
@@ -44,9 +43,10 @@ def _is_own(module: nn.Module) -> bool:
     hooks = (hook for name in _HOOKS for hook in own[name].values())
     return (
         not _is_known(type(module))
+        or isinstance(module, _DRAWING)
         or "forward" in own
         or not all(map(_is_known, hooks))
-        or any(parameter._backward_hooks for parameter in module.parameters(recurse=False))
+        or any(one._backward_hooks or one._post_accumulate_grad_hooks for one in module.parameters(recurse=False))
     )
 
 
@@ -71,6 +71,8 @@ class Sandbox:
             for name, array in own.items()
             if array is not None
         ]
+        self._layers = [(where, part._modules, dict(part._modules)) for where, part, _ in self._parts]
+        self._wanted = [(name, one, one.requires_grad) for name, one in flat.module.named_parameters()]
         self._constant: list[tuple[dict[str, Any], str, Any]] = []
         self._shown: list[tuple[dict[str, Any], str]] = []
         values: list[Any] = []
@@ -83,6 +85,7 @@ class Sandbox:
                     self._shown.append((vars(part), attribute))
                     values.append(value)
         self._before = _copies(values, self._inner()) or []
+        self._noted: list[str] | None = None
 
     def __enter__(self) -> None:
         """Let a training or a pass begin."""
@@ -90,9 +93,12 @@ class Sandbox:
     def __exit__(self, kind: object, *_: object) -> None:
         """Put all back; refuse what has changed and belongs to no update."""
         try:
+            self._flat.settle()
             self._flat.gather()
             if kind is None:
                 self._check()
+                if self._noted is not None:
+                    self._noted += self._changed()
         finally:
             self._put_back()
 
@@ -110,10 +116,48 @@ class Sandbox:
                     f"model {self._name}: a pass makes {name}, which is not trained",
                     "allowed: layers that are made with the model",
                 )
+        for name, parameter, wanted in self._wanted:
+            if parameter.requires_grad != wanted:
+                raise StateError(
+                    f"model {self._name}: a pass changes whether {name} is trained",
+                    "allowed: what is trained from the first batch on",
+                )
+        for where, own, layers in self._layers:
+            if changed := [name for name in {**own, **layers} if own.get(name) is not layers.get(name)]:
+                raise StateError(
+                    f"model {self._name}: a pass puts another layer in the place of {where}{changed[0]}",
+                    "allowed: layers that are made with the model",
+                )
+
+    @contextmanager
+    def noting(self) -> Iterator[list[str]]:
+        """Note the attributes that passes change meanwhile, which are put back as ever."""
+        noted = self._noted = list[str]()
+        try:
+            yield noted
+        finally:
+            self._noted = None
+
+    def _changed(self) -> Iterator[str]:
+        """Yield attributes that differ from those of the module as it was built."""
+        for where, part, names in self._parts:
+            yield from (where + name for name in sorted(vars(part).keys() ^ names))
+        for own, name, value in self._constant:
+            if own.get(name) is not value and own.get(name) != value:
+                yield name
+        for (own, name), value in zip(self._shown, self._before, strict=True):
+            if content_of(own.get(name)) != content_of(value):
+                yield name
 
     def _put_back(self) -> None:
         for _, own, last, array, _ in self._arrays:
             own[last] = array
+        for _, parameter, wanted in self._wanted:
+            parameter.requires_grad_(wanted)
+        for _, own, layers in self._layers:
+            if own != layers:
+                own.clear()
+                own.update(layers)
         for _, part, names in self._parts:
             if vars(part).keys() != names:
                 for name in vars(part).keys() - names:

@@ -1,7 +1,8 @@
 """One client's training, and the scores of a model, on one thread: the arithmetic that has one set of bits."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ from torch.nn import functional
 from fedsim.arrays import FloatArray, Vector
 from fedsim.learning.executors.batches import Batches, Drawing
 from fedsim.learning.executors.chunks import Chunk
-from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
+from fedsim.learning.executors.contracts import StateError, TrainingJob, TrainingResult, TrainingSetup
 from fedsim.learning.executors.objective import Objective, Seen
 from fedsim.learning.executors.optimizers import Optimizer, in_order
 from fedsim.learning.executors.own_code import named_faults, sandbox_of
@@ -22,6 +23,7 @@ from fedsim.learning.generators import ONE_AT_A_TIME, kept_generators, seed_gene
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.learning.models.inputs import Inputs
 from fedsim.learning.models.pooling import pool_before_relu
+from fedsim.learning.models.settings import own_name
 from fedsim.learning.tasks.contracts import TASK
 from fedsim.learning.torch_modes import fast_modes
 
@@ -52,6 +54,10 @@ class Trainer:
         self.drawing = Drawing(setup.local, self.flat.layout.smallest_batch)
         self.set_rate = self._optimizer.set_rate
         self._loaded: Vector | None = None
+        self._missed: Counter[int] = Counter()
+        """In how many steps of the present training parameters had no gradient, by their places."""
+        self.then: Callable[[], None] | None = None
+        """Called after each training."""
         self._makes_batches, self._draws = self._task.makes_batches, torch.Generator()
         self.forward = self.flat.module if setup.precision == "float32" else self._forward_in_bfloat16
 
@@ -59,7 +65,10 @@ class Trainer:
         """Return a training's result or the sums of a chunk; an error names the user's part and the job's place."""
         is_training = isinstance(job, TrainingJob)
         with named_faults(self.setup, place if is_training else None):
-            return self.train(job, seeds=seeds) if is_training else self.score(job)
+            found = self.train(job, seeds=seeds) if is_training else self.score(job)
+            if is_training and self.then is not None:
+                self.then()
+            return found
 
     def train(self, job: TrainingJob, *, seeds: bool = True) -> TrainingResult:
         """Return what a client learns; without ``seeds`` generators are left alone, which threads share."""
@@ -132,6 +141,7 @@ class Trainer:
         self.flat.load(job.base)
         self.flat.module.train()
         self._loaded = None
+        self._missed.clear()
         state = in_order(job.state, self.flat.layout.parameters, self.flat.inward)
         self._optimizer.start([0], [state], [None if job.offset is None else self.flat.inward(job.offset)])
 
@@ -142,11 +152,15 @@ class Trainer:
         loss, kept = self._objective.mean(scores, labels)
         own = self._own_loss
         torch.autograd.backward(loss if own is None else own(loss, scores, images, labels))
-        self._optimizer.step(self._gradient)
+        still = [] if self.sandbox is None else self.flat.settle()
+        self._missed.update(place.start for place in still)
+        self._optimizer.step(self._gradient, still=still)
         return loss, kept
 
     def result(self, job: TrainingJob, losses: Sequence[tuple[float, int]], seen: Sequence[Seen]) -> TrainingResult:
         """Return what the module has learned, with the losses of its batches and those of its first pass."""
+        if self._missed and self.setup.local.optimizer == "adam":
+            self._check_gradients(len(losses))
         total, passed = 0.0, 0
         for loss, count in losses:
             total += loss * count
@@ -158,6 +172,15 @@ class Trainer:
         state = self._optimizer.state() if self._keeps else {}
         state = in_order(state, self.flat.layout.parameters, self.flat.outward)
         return TrainingResult(difference, total / passed, loss_rms, state)
+
+    def _check_gradients(self, steps: int) -> None:
+        """Refuse parameters without a gradient in some steps, where the optimiser counts the steps of each."""
+        for entry in self.flat.layout.entries:
+            if 0 < self._missed[entry.offset] < steps:
+                raise StateError(
+                    f"model {own_name(self.setup.model)}: {entry.name} has no gradient in some batches",
+                    "allowed with the optimizer 'adam': parameters with a gradient in every batch, or in none",
+                )
 
     def _forward_in_bfloat16(self, images: Tensor) -> Tensor:
         """Return float32 scores; convolutions, dense layers and their gradients compute in bfloat16."""

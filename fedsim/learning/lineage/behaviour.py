@@ -4,7 +4,6 @@ The text of a part does not show what it reads: a file of weights, a constant of
 environment variable. Its numbers do, where the probes exercise it; for the rest what the store gives is verified.
 """
 
-import copy
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,9 +16,9 @@ from fedsim.answers.opened_files import NOT_TOLD, UNREADABLE, OpenedFiles
 from fedsim.arrays import BoolArray, Mask, Vector
 from fedsim.code_digest import is_builtin
 from fedsim.foreign import Foreign
-from fedsim.identity import identity, user_code
+from fedsim.identity import copied, identity, user_code
 from fedsim.learning.aggregation.contracts import Aggregator
-from fedsim.learning.algorithms.contracts import ALGORITHM, Gathered, LocalTask
+from fedsim.learning.algorithms.contracts import ALGORITHM, Gathered, LocalSteps, LocalTask
 from fedsim.learning.compression.compressors import Compressor
 from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import EvaluationJob, TrainingJob, TrainingSetup
@@ -27,15 +26,16 @@ from fedsim.learning.generators import own_generators
 from fedsim.learning.lineage.asked import digest_of
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.layout import ModelLayout
-from fedsim.learning.schedules import Schedule
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
 from fedsim.learning.steps.contracts import Message, Sender, UpdateStep
+from fedsim.learning.steps.release import AddsAtServer
 
 _SAMPLES: Final = 8
 _BATCH: Final = 4
-_ROUNDS: Final = (0, 1, 10, 100)
+_ROUNDS: Final = (*range(20), 100, 1000)
 _NUMBERS: Final = 12
 _MOST_NUMBERS: Final = 100_000
+_MOST_UPDATES: Final = 100
 _STEPS: Final = 100
 _AWAY: Final = 0.05
 """Spread of the noise on the initial numbers, so that layers which begin at zero take part."""
@@ -82,7 +82,8 @@ def behaviour_of_training(setup: TrainingSetup, layout: ModelLayout, opened: Ope
     local = LocalTraining(learning_rate=0.01, batch_size=_BATCH, epochs=1, schedule=setup.local.schedule)
     task = setup.task.model_copy(update={"metrics": ()})
     tried = replace(setup, local=local, task=copied(task), algorithm=copied(setup.algorithm), expected=None)
-    own = ", ".join(name_of(part) for part in (setup.model, setup.task, setup.algorithm) if is_own(part))
+    parts = (setup.model, setup.task, setup.algorithm, setup.local.schedule)
+    own = ", ".join(name_of(part) for part in parts if is_own(part))
     try:
         first, again = (digest_of(*_standard_job(tried, layout)) for _ in range(2))
     except FAILURES as failure:  # the run says what fails, with the client and the round
@@ -112,10 +113,17 @@ def behaviour_of_metrics(setup: TrainingSetup, layout: ModelLayout) -> str:
 
 
 class TriedRules:
-    """What rules of a run are in digests; one of the user's own is tried once, on few and on many numbers."""
+    """What rules of a run are in digests; one of the user's own is tried once, on few and on many numbers.
 
-    def __init__(self, numbers: int) -> None:
-        self._sizes = (_NUMBERS, min(max(numbers, _NUMBERS), _MOST_NUMBERS))
+    ``tensors`` are the sizes of the arrays of trained numbers, and ``clients`` is how many updates there may be.
+    """
+
+    def __init__(self, numbers: int, tensors: Sequence[int], clients: int) -> None:
+        self._tried_on = [([_NUMBERS - 4, 4], _NUMBERS, 7)]
+        if numbers <= _MOST_NUMBERS:
+            self._tried_on.append((list(tensors), numbers, min(clients, _MOST_UPDATES)))
+        else:
+            self._tried_on.append(([_MOST_NUMBERS - 4, 4], _MOST_NUMBERS, 7))
         self._tried: dict[int, tuple[object, Behaviour]] = {}
 
     def behaviour(self, part: object) -> Behaviour:
@@ -135,21 +143,13 @@ class TriedRules:
         for _ in range(2):
             with own_generators(0):
                 try:
-                    probes = [list(_probe(tried, size)) for size in self._sizes]
+                    probes = [list(_probe(tried, *sizes)) for sizes in self._tried_on]
                 except FAILURES as failure:  # the run says what fails, with the client and the round
                     return _untold(f"learning: {name_of(part)} fails on a probe ({type(failure).__name__})")
                 found.append(digest_of("rule", *_bytes(probes)))
         if found[0] != found[1]:
             return _untold(f"learning: {name_of(part)} gives other numbers for the same arrays")
         return Behaviour(found[0])
-
-
-def copied(part: Any) -> Any:
-    """Return a copy of a part, so that neither probe nor run leaves a trace in it; itself where it has none."""
-    try:
-        return copy.deepcopy(part)
-    except Exception:  # a lock, an open file
-        return part
 
 
 def _untold(why: str) -> Behaviour:
@@ -166,6 +166,12 @@ def _standard_job(setup: TrainingSetup, layout: ModelLayout) -> Iterator[bytes]:
         model, memory, shared = _beside(layout), dict[str, Any](), dict[str, Any]()
         yield trainer.flat.layout.initial.tobytes()
         yield from _bytes([part, algorithm.pull, algorithm.numbers_more(layout)])
+        yield from _bytes([algorithm.shift(version) for version in _ROUNDS])
+        if is_own(setup.local.schedule):
+            yield from _bytes([setup.local.schedule.factors(version, 5) for version in _ROUNDS])
+        if algorithm.reweighs:
+            weights, counts = np.array([0.2, 0.3, 0.5]), np.array([1, 4, 9])
+            yield from _bytes([algorithm.weights(LocalSteps(weights, counts, 0.1 / counts, 0.0, algorithm.pull))])
         for number in range(2):
             steps = int(setup.local.batches(_rows(setup).size, 1.0, layout.smallest_batch))
             task = LocalTask(layout, model, shared, memory, part, steps, setup.local.learning_rate, 3)
@@ -202,29 +208,38 @@ def _rows(setup: TrainingSetup) -> Any:
     return np.unique(np.linspace(0, count - 1, min(count, _SAMPLES)).astype(np.int64))
 
 
-def _probe(part: object, size: int) -> Iterator[object]:
-    """Yield what a rule gives: a server's steps, an aggregation, a message, a schedule, a release."""
+def _probe(part: object, tensors: list[int], size: int, clients: int) -> Iterator[object]:
+    """Yield what a rule gives: a server's steps, an aggregation, messages, a release."""
     rng = np.random.default_rng(0)
     one, other = (rng.normal(size=size).astype(np.float32) for _ in range(2))
-    tensors = [size - 4, 4]
     if isinstance(part, ServerOptimizer):
         state = part.init(size)
         for _ in range(_STEPS if size == _NUMBERS else 3):
             one, state = part.step(one, other, state)
             yield [one, dict(state)]
     elif isinstance(part, Aggregator):
-        many = rng.normal(size=(max(7, part.least_updates), size)).astype(np.float32)
+        many = rng.normal(size=(max(clients, part.least_updates), size)).astype(np.float32)
         yield part.combine(many, np.full(len(many), 1 / len(many)), size - 2)
     elif isinstance(part, Compressor):
-        yield [part.bits(tensors), part.compress(one, tensors, np.random.default_rng(1))]
+        trained = one[: sum(tensors)]
+        yield [part.bits(tensors), part.compress(trained, tensors, np.random.default_rng(1))]
     elif isinstance(part, UpdateStep):
-        message = Message(Sender(0, 0, 0, None), one)
-        part.client(message)
-        yield [part.bits(32.0 * size, tensors), message.numbers]
-    elif isinstance(part, Schedule):
-        yield [part.factors(version, 5) for version in _ROUNDS]
+        memory, senders = (
+            dict[int, Any](),
+            [Sender(client, version, 0, None) for version in (0, 3) for client in (0, 1, 2)],
+        )
+        for sender in senders:
+            message = Message(sender, one, None, memory.get(sender.client, {}))
+            part.client(message)
+            memory[sender.client] = message.memory
+            yield [part.acts_on(None), list(part.identity(sender)), message.numbers, dict(message.memory)]
+        added = part.server(senders, np.full(len(senders), 1 / len(senders)))
+        yield [part.bits(32.0 * size, tensors), added and added()]
     elif isinstance(part, _Releases):
-        yield part.release(one, 1.0, np.arange(size) >= size - 2, np.random.default_rng(1))
+        exempt = np.arange(size) >= size - 2
+        yield part.release(one, 1.0, exempt, np.random.default_rng(1))
+        if isinstance(part, AddsAtServer):
+            yield part.aggregate_noise([1.0, 2.0], [0, 1], [0.5, 0.5], exempt, np.random.default_rng(1))
 
 
 def _bytes(values: Mapping[str, Any] | Sequence[Any]) -> Iterator[bytes]:

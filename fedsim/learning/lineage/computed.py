@@ -10,6 +10,7 @@ import heapq
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 import numpy as np
@@ -17,8 +18,9 @@ import numpy as np
 from fedsim.arrays import IntArray, Vector
 from fedsim.learning.aggregation.combining import difference_from
 from fedsim.learning.drawn_samples import SampleDraws
-from fedsim.learning.executors.contracts import Executor, OptimizerState, TrainingJob, TrainingResult
-from fedsim.learning.lineage.asked import OWN, STEPS, Model, Node, Result, State, Update, naming
+from fedsim.learning.executors.contracts import Executor, OptimizerState, StateError, TrainingJob, TrainingResult
+from fedsim.learning.generators import generators_of
+from fedsim.learning.lineage.asked import OWN, STEPS, Model, Node, Recipe, Result, State, Update, naming
 from fedsim.learning.lineage.known import Known
 from fedsim.learning.lineage.local_work import LocalWork
 from fedsim.learning.lineage.verification import PRINT, print_of
@@ -41,7 +43,8 @@ WithResult = Callable[[Update], None]
 class Computation:
     """Gives handles their numbers.
 
-    ``when_known`` is called with each model that has been computed, and ``afterwards`` when all that was wanted is.
+    ``when_known`` is called with each model that has been computed, and ``distrust`` when trainings turn out not to
+    repeat.
     """
 
     def __init__(
@@ -52,13 +55,21 @@ class Computation:
         steps: Steps,
         local: LocalWork,
         known: Known,
+        own_rules: Sequence[object] = (),
     ) -> None:
+        self._own = local.own or bool(own_rules)
         self.executor, self.steps, self.local, self.known, self.trained = executor, steps, local, known, 0
         self.when_known: Callable[[Model], None] = _nothing
-        self.afterwards: Callable[[], None] = lambda: None
+        self._afterwards: Callable[[], None] = lambda: None
+        self.distrust: Callable[[], None] = lambda: None
+        self._found: Callable[[Mapping[Model, Recipe]], None] = _nothing
         self._rows = rows
         self._draws = SampleDraws(streams, np.array([part.size for part in rows], dtype=np.int64))
         self._generators = streams.pool("training")
+
+    def verify_by(self, afterwards: Callable[[], None], found: Callable[[Mapping[Model, Recipe]], None]) -> None:
+        """Call one when all that was wanted is computed, and one with the models of own rules that the store had."""
+        self._afterwards, self._found = afterwards, found
 
     def vector(self, model: Model) -> Vector:
         """Return the numbers of a model, parameters first and then buffers, shape (d,)."""
@@ -72,20 +83,42 @@ class Computation:
         for node in wanted:
             if isinstance(node, Update) and node.known:
                 use(node)
-        walk = _Walk(_unknown(wanted, self.known), wanted, self._made)
-        while batch := walk.next(self.executor.max_batch):
-            for update in self._run(batch):
-                use(update)
-                walk.done(update)
-                del update  # nothing here has results in memory while others are computed
-            del batch
-        self.afterwards()
+        found: dict[Model, Recipe] | None = {} if self._own else None
+        walk = _Walk(_unknown(wanted, self.known, found), wanted, self._made, self._drawing)
+        if found:
+            self._found(found)
+        del found  # it holds models
+        try:
+            while batch := walk.next(self.executor.max_batch):
+                for update in self._run(batch):
+                    use(update)
+                    walk.done(update)
+                    del update  # nothing here has results in memory while others are computed
+                del batch
+        except StateError:
+            self.distrust()  # what other trainings gave before may be wrong too
+            raise
+        self._afterwards()
 
     def train_again(self, update: Update) -> Record:
         with own_modes(), naming([update]):
             (result,) = self.executor.train(self._jobs([update]))
         with naming([update]):
             return self._report(self._left(update, result)[0])
+
+    def make_again(self, model: Model, recipe: Recipe) -> Vector | None:
+        """Return the numbers that a recipe gives, if the models that it needs are there."""
+        needed: list[Node] = [*recipe.models, *(update.base for update in recipe.updates), *recipe.updates]
+        if not all(map(self.known.find, needed)):
+            return None
+        again, trained = Model(model.digest, model.version, recipe), self.trained
+        walk = _Walk({**_unknown(recipe.updates, self.known), again: None}, [], _nothing, self._drawing)
+        with own_modes():
+            while batch := walk.next(self.executor.max_batch):
+                for update in self._run(batch):
+                    walk.done(update)
+        self.trained = trained
+        return again.vector
 
     def bound(self, model: Model, states: Mapping[int, State]) -> None:
         """Keep a line of models without numbers from growing: end it at a stored model; run a very long one."""
@@ -139,8 +172,13 @@ class Computation:
         if self.steps.lossless and update.release is None:
             return difference, {}
         memory = dict(update.memory_of(STEPS))
-        message = self.steps.client(Message(update.sender, difference, self.local.part(update), memory))
+        with self._drawing(update):
+            message = self.steps.client(Message(update.sender, difference, self.local.part(update), memory))
         return message.numbers, {STEPS + name: values for name, values in message.memory.items()}
+
+    def _drawing(self, node: Node) -> AbstractContextManager[None]:
+        """Let draws of the user's own rules depend on what is made alone."""
+        return generators_of(node.digest) if self._own else nullcontext()
 
     def _left(self, update: Update, result: TrainingResult) -> tuple[TrainingResult, OptimizerState]:
         """Return a result as the local algorithm and the draw of samples leave it, and the algorithm's state."""
@@ -191,8 +229,11 @@ class Computation:
         return found
 
 
-def _unknown(wanted: Sequence[Node], known: Known) -> dict[Node, None]:
-    """Return handles without numbers and what they are made of, each after what it needs, without recursion."""
+def _unknown(wanted: Sequence[Node], known: Known, found: dict[Model, Recipe] | None = None) -> dict[Node, None]:
+    """Return handles without numbers and what they are made of, each after what it needs, without recursion.
+
+    Models that the store has are added to ``found``, with their recipes.
+    """
     order: dict[Node, None] = {}
     seen: set[Node] = set()
     stack: list[tuple[Node, bool]] = [(node, False) for node in reversed(wanted)]
@@ -207,8 +248,12 @@ def _unknown(wanted: Sequence[Node], known: Known) -> dict[Node, None]:
                     order[node] = None
                     continue
                 known.find(node)
-            elif known.find(node):
-                continue
+            else:
+                recipe = node.recipe
+                if known.find(node):
+                    if found is not None and recipe is not None:
+                        found[node] = recipe
+                    continue
             stack.append((node, True))
             stack += [(one, False) for one in reversed(node.needs()) if not one.known]
     return order
@@ -217,7 +262,14 @@ def _unknown(wanted: Sequence[Node], known: Known) -> dict[Node, None]:
 class _Walk:
     """Handles on their way to their numbers; one that has them is let go of, so that its memory can be freed."""
 
-    def __init__(self, order: dict[Node, None], wanted: Sequence[Node], made: Callable[[Model], None]) -> None:
+    def __init__(
+        self,
+        order: dict[Node, None],
+        wanted: Sequence[Node],
+        made: Callable[[Model], None],
+        drawing: Callable[[Node], AbstractContextManager[None]],
+    ) -> None:
+        self._drawing = drawing
         self._made, self._wanted = made, {one for one in wanted if isinstance(one, Update)}
         self._ready: list[tuple[int, Update]] = []  # a heap: what is needed first comes first
         self._growing: dict[Model, Iterator[None]] = {}  # all models that they are made of are there
@@ -283,11 +335,13 @@ class _Walk:
         if recipe is None:
             raise RuntimeError(f"model {model.digest} of version {model.version} is made of nothing")
         if recipe.begin is None:
-            model.take(*recipe.end(None))
+            with self._drawing(model):
+                model.take(*recipe.end(None))
             return
         start = recipe.models[0]
         with naming(round_number=model.version):
-            total = recipe.begin()
+            with self._drawing(model):
+                total = recipe.begin()
             for update, weight in zip(recipe.updates, recipe.weights, strict=True):
                 while (result := update.result) is None:
                     yield
@@ -300,10 +354,11 @@ class _Walk:
                     del self._takers[update]
                     update.result = None
                 del result, sent  # nothing here has results in memory while others are computed
-            model.take(*recipe.end(total))
+            with self._drawing(model):
+                model.take(*recipe.end(total))
 
 
-def _nothing(_: Node) -> None:
+def _nothing(_: object) -> None:
     return
 
 

@@ -1,6 +1,7 @@
 """What a local algorithm makes of trainings: their starts, the clients' states, and the server's sum."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 import numpy as np
@@ -20,11 +21,14 @@ from fedsim.learning.algorithms.contracts import (
 )
 from fedsim.learning.algorithms.plain import FedProx, Plain
 from fedsim.learning.executors.contracts import OptimizerState
+from fedsim.learning.generators import generators_of
 from fedsim.learning.lineage.asked import OWN, State, Update, naming
+from fedsim.learning.lineage.behaviour import is_own
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.layout import ModelLayout, NarrowModel, Widths, held
 from fedsim.learning.schedules import SCHEDULE, ConstantRate
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer, ServerState
+from fedsim.learning.steps.listed import Steps
 from fedsim.units import BITS_PER_FLOAT32
 
 _MOST_PARTS: Final = 256
@@ -40,6 +44,7 @@ class LocalWork:
         narrow: Sequence[NarrowModel],
         samples: IntArray,
     ) -> None:
+        self.own: Final = is_own(algorithm) or is_own(local.schedule)
         self.algorithm = ALGORITHM.checked(algorithm, corrects=algorithm.corrects)
         self._local, self._layout, self._narrow, self._samples = local, layout, narrow, samples
         self._shared = self.algorithm.part(layout)
@@ -63,31 +68,30 @@ class LocalWork:
             self._parts[key] = held(self._layout, self._narrow[training.level].shapes, key[1])
         return self._parts[key]
 
-    def bits(self, update_bits: float) -> tuple[float, float]:
-        """Return the bits of a whole model, and of an update, with what the algorithm sends beside them."""
+    def bits(self, steps: Steps) -> tuple[float, float]:
+        """Return the bits of a model, and of an update, with what the algorithm sends beside them."""
         more = BITS_PER_FLOAT32 * self.algorithm.numbers_more(self._layout)
-        if self._shared is None:
-            return float(BITS_PER_FLOAT32 * self._layout.initial.size + more), update_bits + more
-        part = float(BITS_PER_FLOAT32 * np.count_nonzero(self._shared) + more)
-        return part, part
+        numbers = self._layout.initial.size if self._shared is None else np.count_nonzero(self._shared)
+        return float(BITS_PER_FLOAT32 * numbers + more), steps.bits(self._shared) + more
 
-    def widths(self, scale: float) -> Widths | None:
+    def widths(self, scale: float, steps: Steps) -> Widths | None:
         """Return the widths among which that of a participation is chosen; None if there is one alone."""
         narrow = self._narrow
         if len(narrow) <= 1:
             return None
         ratios = [one.ratio for one in narrow]
-        bits = scale * BITS_PER_FLOAT32 * np.array([one.numbers for one in narrow], dtype=np.float64)
+        down = scale * BITS_PER_FLOAT32 * np.array([one.numbers for one in narrow], dtype=np.float64)
+        up = scale * np.array([steps.bits(held(self._layout, one.shapes)) for one in narrow])
         given = self.algorithm.given_widths
         places = None if given is None else np.array([ratios.index(ratio) for ratio in given], dtype=np.int64)
-        return Widths(np.array(ratios), bits, bits, np.array([one.flops for one in narrow]), places)
+        return Widths(np.array(ratios), down, up, np.array([one.flops for one in narrow]), places)
 
     def starts(self, trainings: Sequence[Update]) -> list[Start]:
         """Return what each training starts from; those of one model and part share an array."""
         cut: dict[tuple[int, int], Vector] = {}
         found = []
         for training in trainings:
-            with naming([training]):
+            with naming([training]), self._drawing(training):
                 start = self.algorithm.begin(self._task(training))
                 part = self.part(training) if training.level else None
             if part is not None:
@@ -100,7 +104,8 @@ class LocalWork:
 
     def left(self, training: Update, difference: Vector) -> tuple[Vector, OptimizerState]:
         """Return what a training adds to the model, shape (d,), and the client's state, by name."""
-        memory = self.algorithm.end(self._task(training), difference) if self.algorithm.remembers else {}
+        with self._drawing(training):
+            memory = self.algorithm.end(self._task(training), difference) if self.algorithm.remembers else {}
         part = self.part(training)
         if part is not None:
             difference = np.where(part, difference, np.float32(0.0))
@@ -146,9 +151,13 @@ class LocalWork:
     def rates(self, training: Update) -> FloatArray | None:
         if self._schedule is None:
             return None
-        with naming([training]):
+        with naming([training]), self._drawing(training):
             factors = self._schedule.factors(training.base.version, self._steps(training))
         return self._local.learning_rate * factors
+
+    def _drawing(self, training: Update) -> AbstractContextManager[None]:
+        """Let draws of the user's own algorithm and schedule depend on the training alone."""
+        return generators_of(training.work_digest) if self.own else nullcontext()
 
     def _drift_weight(self, training: Update) -> float:
         with naming([training]):

@@ -7,7 +7,7 @@ wait while torch is not imported, so that a run of fedsim's own parts that finds
 import math
 import random
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -16,7 +16,7 @@ from fedsim.arrays import Vector
 from fedsim.errors import DistrustError
 from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.contracts import SEQUENTIAL
-from fedsim.learning.lineage.asked import Model, Update, digest_of
+from fedsim.learning.lineage.asked import Model, Recipe, Update, digest_of
 from fedsim.learning.lineage.known import Known
 from fedsim.learning.store.contracts import Record, Store
 
@@ -57,8 +57,9 @@ class Verification:
         parts: str,
         distrust: Callable[[], None],
         train_again: Callable[[Update], Record],
+        make_again: Callable[[Model, Recipe], Vector | None],
     ) -> None:
-        self.verified = 0
+        self.verified, self._make_again, self._first_model = 0, make_again, True
         self._known, self._parts, self._distrust, self._train_again = known, parts, distrust, train_again
         self._exact = fingerprint.startswith(SEQUENTIAL)
         self._dice = random.Random()  # noqa: S311 - it decides what is looked at, and no number
@@ -83,6 +84,16 @@ class Verification:
         if drawn and self._known.find(model):
             self._first_evaluation = False
             self._when_possible(lambda: self._compare_evaluation(model, found, again()))
+
+    def of_models(self, found: Mapping[Model, Recipe]) -> None:
+        """Compare the first model that rules of the user's own have made, and some of the others."""
+        for model, recipe in found.items():
+            if not self._first_model and self._dice.random() >= SHARE:
+                continue
+            again = self._make_again(model, recipe)
+            if again is not None:
+                self._first_model = False
+                self._compare_model(model, recipe, again)
 
     def run_pending(self) -> None:
         while self._pending and "torch" in sys.modules:
@@ -116,6 +127,16 @@ class Verification:
             what = f"the training of client {update.client} from version {update.base.version}"
             self._refuse(what, before["loss"], now["loss"])
 
+    def _compare_model(self, model: Model, recipe: Recipe, now: Vector) -> None:
+        self.verified += 1
+        same = model.vector.tobytes() == now.tobytes()
+        if not same and not self._exact:
+            moved = np.abs(now - recipe.models[0].vector).max()
+            same = bool(np.abs(now - model.vector).max() <= TOLERANCE * moved)
+        if not same:
+            before, after = (float(np.linalg.norm(one - recipe.models[0].vector)) for one in (model.vector, now))
+            self._refuse(f"the model of version {model.version}", before, after, "step")
+
     def _compare_evaluation(self, model: Model, before: Evaluation, now: Evaluation) -> None:
         self.verified += 1
         tolerance = _OF_EVALUATIONS if self._exact else TOLERANCE
@@ -123,11 +144,12 @@ class Verification:
         if not all(_same(*pair) or math.isclose(*pair, rel_tol=tolerance) for pair in pairs):
             self._refuse(f"the evaluation of version {model.version}", before.loss, now.loss)
 
-    def _refuse(self, what: str, before: float, now: float) -> None:
+    def _refuse(self, what: str, before: float, now: float, of: str = "loss") -> None:
         self._distrust()
+        made_by = self._parts or "machine or release"
         raise DistrustError(
-            f"store: {what} is stored with another result (loss {before!r}) than it gives (loss {now!r}); the store "
-            f"has results of another {self._parts}, or damaged ones. None is found any more: all is computed again"
+            f"store: {what} is stored with another result ({of} {before!r}) than it gives ({of} {now!r}); the store "
+            f"has results of another {made_by}, or damaged ones. None is found any more: all is computed again"
         )
 
 

@@ -2,9 +2,11 @@
 
 import copy
 import platform
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fedsim.arrays import Vector
+from fedsim.errors import PartError
 from fedsim.learning.data.shapes import Shape
 from fedsim.learning.generators import own_generators, torch_generator
 from fedsim.learning.models.inputs import blank
@@ -24,6 +27,8 @@ Number = TypeVar("Number", bound=np.floating[Any])
 _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 _DROPOUTS = (nn.Dropout, nn.AlphaDropout)
 _COUNTER = "num_batches_tracked"
+_GIVEN: WeakValueDictionary[int, nn.Module] = WeakValueDictionary()
+"""Modules that models have built, by their ids; one that is built twice would be trained in two places."""
 
 
 class FlatModule:
@@ -50,7 +55,7 @@ class FlatModule:
         device: torch.device | None = None,
     ) -> None:
         self.module = module
-        dtypes = {name: tensor.dtype for name, tensor in module.state_dict().items()}
+        dtypes = {name: one.dtype for name, one in module.state_dict().items() if isinstance(one, Tensor)}
         parameters = [(name, one) for name, one in module.named_parameters() if one.requires_grad]
         buffers = list(_changing_buffers(module, changing))
         self.buffers = tuple(name for name, _ in buffers)
@@ -72,6 +77,8 @@ class FlatModule:
             if id(parameter) in images
         ]
         self._buffers: list[tuple[dict[str, Tensor | None], str, Tensor, Tensor]] = []
+        self._trained: list[tuple[nn.Parameter, Tensor, Tensor, slice]] = []
+        self._versions = [0] * len(parameters)
         self._move(parameters, buffers, sizes)
         if channels_last:
             _turn_constants(module)
@@ -113,6 +120,27 @@ class FlatModule:
                 piece.copy_(found.detach())
                 owner[name] = tensor
 
+    def settle(self) -> list[slice]:
+        """Bring numbers and gradients of parameters back into the flat tensors that a pass has put elsewhere.
+
+        Return the places of parameters that have got no gradient since the last call.
+        """
+        missing = []
+        for number, (parameter, own, slope, place) in enumerate(self._trained):
+            if parameter.data_ptr() != own.data_ptr():
+                if parameter.shape != own.shape:
+                    raise ValueError(f"a pass gave a parameter of shape {tuple(own.shape)} another shape")
+                own.copy_(parameter.data)
+                parameter.data = own
+            if parameter.grad is not slope:
+                if parameter.grad is not None:
+                    slope.copy_(parameter.grad)
+                parameter.grad = slope
+            if slope._version == self._versions[number]:
+                missing.append(place)
+            self._versions[number] = slope._version
+        return missing
+
     def is_constant(self, array: Tensor) -> bool:
         """Return whether an array of the module is part of no update: a frozen parameter, or a constant buffer."""
         if isinstance(array, nn.Parameter):
@@ -145,6 +173,8 @@ class FlatModule:
         entries, constants = [], {}
         places = {tensor.data_ptr(): piece for _, _, tensor, piece in self.typed}
         for name, array in self.module.state_dict().items():
+            if not isinstance(array, Tensor):  # what a layer of the user's keeps beside them
+                continue
             tensor = places.get(array.data_ptr(), array)
             offset = (tensor.data_ptr() - first) // bytes_each
             if tensor.dtype == torch.float32 and tensor.numel() and 0 <= offset < self.vector.numel():
@@ -159,24 +189,30 @@ class FlatModule:
     ) -> None:
         pieces = torch.split(self.vector, sizes)
         slopes = torch.split(self.gradient, sizes[: len(parameters)])
+        holders = defaultdict[int, list[tuple[str, str]]](list)  # of a buffer that layers share, each of them
+        for name, buffer in self.module.named_buffers(remove_duplicate=False):
+            owner, _, last = name.rpartition(".")
+            holders[id(buffer)].append((owner, last))
         with torch.no_grad():
             turned = {place.start for place, _ in self._turned}
             for (_, parameter), piece, slope in zip(parameters, pieces, slopes, strict=False):
                 start = piece.storage_offset()
                 own, down = (_shaped(part, parameter.shape, last=start in turned) for part in (piece, slope))
                 own.copy_(parameter)
-                parameter.data, parameter.grad = own, down
+                parameter.data, parameter.grad = own, down.data  # with a version counter of its own
+                self._trained.append((parameter, own, parameter.grad, slice(start, start + piece.numel())))
             for (name, buffer), piece in zip(buffers, pieces[len(parameters) :], strict=True):
                 piece.copy_(buffer.reshape(-1))
-                owner, _, last = name.rpartition(".")
+                last = name.rpartition(".")[2]
                 # `.data` gives each buffer a version counter of its own: layers that update theirs in the same
                 # forward pass would otherwise look to autograd as if they overwrote one another's.
                 view = piece.view(buffer.shape).data
-                holding = self.module.get_submodule(owner)._buffers
                 whole = not buffer.is_floating_point() and last != _COUNTER
                 moved = buffer.clone() if whole else view
-                holding[last] = moved
-                self._buffers.append((holding, last, moved, view))
+                holding = [(self.module.get_submodule(owner)._buffers, last) for owner, last in holders[id(buffer)]]
+                for inside, last in holding:
+                    inside[last] = moved
+                self._buffers.append((*holding[0], moved, view))
 
 
 def build_flat(
@@ -203,6 +239,10 @@ def build_flat(
 
 def built(model: ModelPart, shape: Shape, classes: int) -> nn.Module:
     module = model.build(shape, classes)
+    if _GIVEN.get(id(module)) is module:
+        fault = f"model {own_name(model) or type(model).__name__} gave the same module as before"
+        raise PartError(fault, "allowed: a fresh one at each call, or the module itself as learning.model")
+    _GIVEN[id(module)] = module
     return chosen(module, model.train) if isinstance(model, Trains) else module
 
 

@@ -32,8 +32,10 @@ class TrainedModel:
 
         with own_generators(0):
             module = self.architecture.build()
+        beside = {name: one for name, one in module.state_dict().items() if not isinstance(one, torch.Tensor)}
+        arrays = {name: torch.from_numpy(np.array(values)) for name, values in self.arrays.items()}
         try:
-            module.load_state_dict({name: torch.from_numpy(np.array(values)) for name, values in self.arrays.items()})
+            module.load_state_dict(beside | arrays)
         except RuntimeError as error:
             name = type(self.architecture.model).__name__
             raise RunError(f"model: the arrays do not fit {name}: {error}") from None

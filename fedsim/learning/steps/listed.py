@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from fedsim.answers import Contract, PartOf, Several, unchecked
-from fedsim.arrays import FloatArray, Mask, Vector
+from fedsim.arrays import BoolArray, FloatArray, Mask, Vector
 from fedsim.code_digest import is_builtin
 from fedsim.identity import identity
 from fedsim.learning.contracts import Release
@@ -53,13 +53,22 @@ class Steps:
         self.releases: Final = any(step.releases for step in self.listed)
         self.tells_clipping: Final = all(step.tells_clipping for step in self.listed)
 
-    @property
-    def bits(self) -> float:
-        """Bits of a message about the whole model: every step prices the trained numbers; statistics have 32 each."""
-        bits = float(BITS_PER_FLOAT32 * self._layout.parameters)
+    def bits(self, part: BoolArray | None = None) -> float:
+        """Return the bits of a message about a part of the model, shape (d,), or all of it.
+
+        Every step prices the trained numbers; statistics have 32 bits each.
+        """
+        layout, tensors = self._layout, self._layout.tensors
+        statistics = layout.initial.size - layout.parameters
+        if part is not None:
+            ends = np.cumsum(tensors)
+            held = [int(np.count_nonzero(part[end - size : end])) for size, end in zip(tensors, ends, strict=True)]
+            tensors = tuple(count for count in held if count)
+            statistics = int(np.count_nonzero(part[layout.parameters :]))
+        bits = float(BITS_PER_FLOAT32 * sum(tensors))
         for step in self.listed:
-            bits = step.bits(bits, self._layout.tensors)
-        return bits + BITS_PER_FLOAT32 * (self._layout.initial.size - self._layout.parameters)
+            bits = step.bits(bits, tensors)
+        return bits + BITS_PER_FLOAT32 * statistics
 
     def identity(self, sender: Sender) -> tuple[str | bytes | float, ...]:
         """Return all that determines what the steps do with a message, beside the message."""

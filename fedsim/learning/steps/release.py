@@ -9,7 +9,7 @@ import numpy as np
 
 from fedsim.answers import unchecked
 from fedsim.arrays import FloatArray, Mask, Vector
-from fedsim.identity import identity
+from fedsim.identity import copied, identity
 from fedsim.learning.contracts import Release
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.steps.contracts import Message, Sender, StepRun, UpdateStep
@@ -39,7 +39,7 @@ class _TellsClipping(Protocol):
 
 
 @runtime_checkable
-class _AddsAtServer(Protocol):
+class AddsAtServer(Protocol):
     """A privacy mechanism whose noise the server adds to an aggregate (`fedsim.privacy.NoiseAtServer`)."""
 
     def aggregate_noise(
@@ -59,7 +59,7 @@ class Releases:
     mechanism: Any
 
     def update_steps(self, run: StepRun) -> Sequence[UpdateStep]:
-        return [ClipAndNoise(self.mechanism, run.layout, run.streams)]
+        return [ClipAndNoise(copied(self.mechanism), run.layout, run.streams)]
 
 
 class ClipAndNoise(UpdateStep):
@@ -121,7 +121,7 @@ class ClipAndNoise(UpdateStep):
         """
         mechanism = self._mechanism
         first = next((one for one in senders if one.release is not None), None)
-        if not isinstance(mechanism, _AddsAtServer) or first is None or first.release is None:
+        if not isinstance(mechanism, AddsAtServer) or first is None or first.release is None:
             return None
         client, index = first.client, first.release.index
         epsilon = [one.release.epsilon for one in senders if one.release is not None]

@@ -2,14 +2,17 @@
 
 import itertools
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from fedsim.arrays import FloatArray
+from fedsim.code_digest import is_builtin
 from fedsim.errors import ScenarioError
 from fedsim.learning.evaluation import Evaluation
+from fedsim.learning.generators import own_generators
 from fedsim.learning.tasks.contracts import METRIC, Task
 from fedsim.learning.tasks.of_labels import Accuracy, Classification
 
@@ -31,15 +34,17 @@ class Scores:
         ends = np.cumsum([0, *(one.width(outputs) for one in metrics)])
         self._places = [slice(int(start), int(stop)) for start, stop in itertools.pairwise(ends)]
         self.width = 1 + int(ends[-1])
+        self._own = not all(is_builtin(type(one)) for one in task.metrics)
         # Accuracy and the number of samples give its one sum, so that records stay small.
         self._short = tuple(type(one) for one in task.metrics) == (Accuracy,)
 
     def evaluation(self, totals: FloatArray, samples: int) -> Evaluation:
         loss, sums = float(totals[0]) / samples, totals[1:]
-        found = {
-            name: float(one.value(sums[place], samples))
-            for (name, one), place in zip(self._metrics.items(), self._places, strict=True)
-        }
+        with own_generators(0) if self._own else nullcontext():
+            found = {
+                name: float(one.value(sums[place], samples))
+                for (name, one), place in zip(self._metrics.items(), self._places, strict=True)
+            }
         return Evaluation(found.get(ACCURACY, float("nan")), loss, found, tuple(sums.tolist()), samples)
 
     def record(self, evaluation: Evaluation) -> dict[str, float]:

@@ -23,6 +23,9 @@ from fedsim.learning import (
     ServerOptimizer,
     Start,
 )
+from fedsim.learning.aggregation.contracts import Mean
+from fedsim.learning.algorithms.widths import HeteroFL
+from fedsim.learning.steps.contracts import UpdateStep
 from fedsim.learning.tasks.of_labels import Classification
 from tests.support.families import by_default
 
@@ -126,6 +129,56 @@ class Coarse(Compressor):
         return (update / (1 + Config.scale)).astype(np.float32)
 
 
+class CoarseFirst(Coarse):
+    """Looks at the configuration for the first array of the model alone."""
+
+    def compress(self, update, tensors, rng):
+        found = update.copy()
+        if tensors[0] == 15:
+            found[:15] /= np.float32(1 + Config.scale)
+        return found
+
+
+class Weighing(LocalAlgorithm):
+    reweighs = True
+
+    def weights(self, done):
+        return done.weight * Config.scale
+
+
+class Rolling(HeteroFL):
+    def shift(self, version):
+        return int(Config.scale) * version
+
+
+class Remembering(UpdateStep):
+    """Adds a part of what a client has sent before."""
+
+    remembers = True
+
+    def client(self, message):
+        sent = message.numbers
+        message.numbers = sent + np.float32(0.1 * Config.scale) * message.memory.get("sent", np.float32(0))
+        message.memory = {**message.memory, "sent": sent}
+
+
+class AddingAtServer(UpdateStep):
+    def server(self, senders, weights):
+        return lambda: 0.01 * Config.scale * np.arange(18)
+
+
+class WithSteps(Mean):
+    named: str
+
+    def update_steps(self, run):
+        return [{"client": Remembering, "server": AddingAtServer}[self.named]()]
+
+
+class FallingOnce(Schedule):
+    def factors(self, version, steps):
+        return np.full(steps, Config.scale if version == 2 else 1.0)
+
+
 class Falling(Schedule):
     def factors(self, version, steps):
         return np.full(steps, 1.0 / (1.0 + Config.scale * version))
@@ -164,6 +217,27 @@ CASES = {
     "aggregation of many": (lambda value: setattr(Config, "scale", value), {"aggregation": ShrunkWhole()}),
     "compression": (lambda value: setattr(Config, "scale", value), {"compression": Coarse()}),
     "schedule": (lambda value: setattr(Config, "scale", value), {"local": {"batch_size": 8, "schedule": Falling()}}),
+    "compression, first array": (lambda value: setattr(Config, "scale", value), {"compression": CoarseFirst()}),
+    "weights": (lambda value: setattr(Config, "scale", value), {"algorithm": Weighing()}),
+    "window": (
+        lambda value: setattr(Config, "scale", value),
+        {
+            "algorithm": Rolling(widths=(1.0, 0.5), client_widths=(1.0, 0.5, 0.5, 0.5)),
+            "model": {"kind": "mlp", "hidden": [8]},
+        },
+    ),
+    "step with a memory": (
+        lambda value: setattr(Config, "scale", value),
+        {"aggregation": WithSteps(named="client")},
+    ),
+    "step at the server": (
+        lambda value: setattr(Config, "scale", value),
+        {"aggregation": WithSteps(named="server")},
+    ),
+    "schedule, once": (
+        lambda value: setattr(Config, "scale", value),
+        {"local": {"batch_size": 8, "schedule": FallingOnce()}},
+    ),
     "mechanism": (
         lambda value: setattr(Config, "scale", value),
         {"privacy": {"budget": {"kind": "unlimited", "epsilon": 1.0}, "mechanism": Shifted()}},

@@ -6,7 +6,7 @@ from torch import nn
 
 from fedsim import Scenario, run, simulate
 from fedsim.errors import DistrustError
-from fedsim.learning import MemoryStore
+from fedsim.learning import MemoryStore, ServerOptimizer
 from fedsim.learning.lineage.verification import PRINT, Verification, print_of
 from fedsim.simulation import Simulation
 
@@ -85,6 +85,34 @@ def test_what_agrees_is_found_and_counted_as_found():
     assert learner.work.trained == learner.work.evaluated == 0
 
 
+class Halving(ServerOptimizer):
+    """Looks at a setting where the model is still near zero, as no probe is."""
+
+    def step(self, model, update, state):
+        near = np.abs(model).max() < 1
+        return model + np.float32(SHARE[0] if near else 1.0) * update, {}
+
+
+SHARE = [1.0]
+
+
+@pytest.mark.parametrize("kind", ["sequential", "stacked"])
+def test_a_model_that_a_rule_would_not_make_again_is_found_out(kind):
+    """A longer run begins at the last model of a shorter one, which the rule made with another setting."""
+    store, short = MemoryStore(), scenario()
+    short = short.replace({"learning.server": Halving()})
+    long, found = short.replace({"rounds.count": 5}), []
+    for share in (1.0, 0.5, 0.5):
+        SHARE[0] = share
+        right = losses(simulate(long, store=False, executor=kind))
+        histories = [simulate(one, store=store, executor=kind) for one in (short, long)]
+        assert losses(histories[1]) == right
+        found.append([note for one in histories for note in one.notes if "test_verification:Halving" in note])
+    assert not found[0]
+    assert any("the model of version 3 is stored with another result (step" in note for note in found[1])
+    assert not found[2]
+
+
 def test_a_print_changes_with_each_number():
     numbers = np.linspace(-1, 1, 7, dtype=np.float32)
     found = {print_of(numbers)}
@@ -100,7 +128,7 @@ def test_a_round_without_updates_leaves_what_is_owed_to_the_next():
     class Known:
         alone = False
 
-    looked = Verification(Known(), "sequential", "machine", lambda: None, lambda _: {})
+    looked = Verification(Known(), "sequential", "machine", lambda: None, lambda _: {}, lambda *_: None)
     looked._owed = 1
     looked.of_trainings([])
     assert (looked._owed, looked.verified) == (1, 0)

@@ -67,6 +67,20 @@ def test_a_step_changes_numbers_and_bits_and_a_store_knows_it():
 
 
 @pytest.mark.parametrize(
+    ("algorithm", "numbers"),
+    [
+        ({"kind": "fedper", "layers": 1}, 64 * 8 + 8),
+        ({"kind": "heterofl", "widths": [1.0, 0.5], "client_widths": [0.5] * 10}, 64 * 4 + 4 + 4 * 10 + 10),
+    ],
+)
+def test_a_step_prices_the_part_of_the_model_that_is_sent(algorithm, numbers):
+    parts = {"learning.model": {"kind": "mlp", "hidden": [8]}, "learning.algorithm": algorithm, "crowd.clients": 10}
+    parts |= {"learning.aggregation": Scaled(), "learning.local.keep_optimizer_state": False}
+    row = simulate(QUICK.replace(parts)).participations.to_pylist()[0]
+    assert (row["downlink_bits"], row["uplink_bits"]) == (32 * numbers, 16 * numbers)
+
+
+@pytest.mark.parametrize(
     ("part", "said"),
     [
         (Cut(), r"update step .*Short\.client returned a message with .*; allowed: an array of float32 of shape"),

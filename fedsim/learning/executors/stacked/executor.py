@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from fedsim.errors import FedsimError
 from fedsim.learning.evaluation import Evaluation
-from fedsim.learning.executors.alone import checked_print, standard_jobs, unlike_eager
+from fedsim.learning.executors.alone import check_state, checked_print, standard_jobs, unlike_eager
 from fedsim.learning.executors.batches import Drawing, Samples
 from fedsim.learning.executors.contracts import (
     EvaluationJob,
@@ -149,6 +149,7 @@ class StackedExecutor:
         with one_thread(setup), named_faults(setup):
             trainer = Trainer(setup)
             checked_print(trainer)
+            check_state(trainer, "stacked")
             jobs = standard_jobs(trainer)
             with torch.no_grad(), refused_unless_mapped():
                 mapped = SlotTraining(self._models(self._few), self._samples, setup)

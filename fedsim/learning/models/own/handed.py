@@ -39,6 +39,11 @@ class HandedModel(Foreign):
 
         if isinstance(value, nn.Module):
             found, allowed = unusable(value)
+            if hooked := _hooked(value):
+                found, allowed = (
+                    f"a copy of {hooked} has none of its hooks",
+                    "a class or function that gives the module",
+                )
             if found:
                 raise ValueError(f"{place_of(value)}: {found}; allowed: {allowed}")
             return cls.holding(copy.deepcopy(value), place_of(value), content=content_of(value))
@@ -74,3 +79,9 @@ class HandedModel(Foreign):
         if not isinstance(made, nn.Module):
             raise PartError(f"model {self.place} gave {type(made).__name__}", "allowed: a torch.nn.Module")
         return chosen(made, self.train)
+
+
+def _hooked(module: "nn.Module") -> str:
+    """Return the name of a parameter with hooks, of which torch makes no copies; empty without one."""
+    hooked = (name for name, one in module.named_parameters() if one._backward_hooks or one._post_accumulate_grad_hooks)
+    return next(hooked, "")

@@ -2,7 +2,6 @@
 
 import copy
 import itertools
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,8 +14,8 @@ from fedsim.learning.data.shapes import Shape
 from fedsim.learning.models.inputs import blank
 
 
-def content_of(value: nn.Module | Callable[..., Any]) -> str:
-    """Return a digest of a module, or of the class or function that makes one."""
+def content_of(value: Any) -> str:
+    """Return a digest of a module, of the class or function that makes one, or of one's attribute."""
     return content_digest(value, _ModulePickler)
 
 
@@ -83,13 +82,38 @@ def _place(array: str, module: nn.Module, begun: dict[int, int]) -> int:
 
 def unusable(module: nn.Module) -> tuple[str, str]:
     """Return why a module cannot be trained by fedsim, and what is allowed instead; nothing if it can."""
-    if isinstance(module, torch.jit.ScriptModule):
-        return "it is a TorchScript module", "the torch.nn.Module of which it was made"
     for name, part in module.named_modules():
         layer = f"layer {name} ({type(part).__name__})" if name else f"layer {type(part).__name__}"
+        if isinstance(part, torch.jit.ScriptModule):
+            return f"{layer if name else 'it'} is a TorchScript module", "the torch.nn.Module of which it was made"
         tensors = (*part.parameters(recurse=False), *part.buffers(recurse=False))
         if any(isinstance(one, nn.UninitializedParameter | nn.UninitializedBuffer) for one in tensors):
             return f"{layer} has no sizes yet", "layers with sizes, or a module that has been called once"
         if any(one.is_meta for one in tensors):
             return f"{layer} is on the device meta, without numbers", "a module on the CPU"
+        other = {one.dtype for one in tensors if one.requires_grad} - {torch.float32, torch.float64}
+        if other:
+            kind = str(other.pop()).removeprefix("torch.")
+            return f"{layer} trains numbers of {kind}", "float32, and of complex numbers their two parts"
+    if pair := _in_one_memory(module):
+        return f"{pair[0]} and {pair[1]} lie in the same memory", "one nn.Parameter for both, or a copy (clone)"
     return "", ""
+
+
+def _in_one_memory(module: nn.Module) -> tuple[str, str] | None:
+    """Return the names of a trained parameter and of another array in its memory, whose numbers would part."""
+    found = dict[int, tuple[int, int, bool, str]]()
+    for place, part in module.named_modules():
+        attributes = vars(part).items() if not type(part).__module__.startswith("torch.") else ()
+        for name, one in (*part._parameters.items(), *part._buffers.items(), *attributes):
+            if isinstance(one, Tensor) and one.layout is torch.strided and one.numel():
+                steps = sum((size - 1) * stride for size, stride in zip(one.shape, one.stride(), strict=True))
+                start, trained = one.data_ptr(), isinstance(one, nn.Parameter) and one.requires_grad
+                end = start + (steps + 1) * one.element_size()
+                found.setdefault(id(one), (start, end, trained, f"{place}.{name}" if place else name))
+    last = 0, 0, False, ""
+    for one in sorted(found.values()):
+        if one[0] < last[1] and (one[2] or last[2]):
+            return last[3], one[3]
+        last = max(last, one, key=lambda span: span[1])
+    return None

@@ -1,0 +1,327 @@
+"""Modules of users against a plain loop of torch with a fresh module for each client: equal, or refused by name."""
+
+import random
+import warnings
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.nn.utils import parametrizations
+
+from fedsim import Scenario, simulate
+from fedsim.errors import FedsimError
+from fedsim.learning import (
+    Dataset,
+    EvaluationJob,
+    ExecutorChoice,
+    LocalTraining,
+    MemoryStore,
+    Supervised,
+    TrainingJob,
+    TrainingSetup,
+)
+from fedsim.learning.models.flat_module import build_flat
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(120, 6)).astype(np.float32), RNG.integers(0, 3, 120)
+DATA = Dataset(X, Y, X[:40], Y[:40], classes=3)
+LOCAL = LocalTraining(learning_rate=0.1, epochs=2, batch_size=8)
+CLIENTS = (3, 0, 2, 3)
+COUNT = [0]
+
+
+class Plain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(5)
+        self.first, self.last, self.act, self.calls = nn.Linear(6, 6), nn.Linear(6, 3), nn.Tanh(), 0
+        self.more()
+
+    def more(self):
+        pass
+
+    def forward(self, x):
+        return self.last(self.act(self.first(x)))
+
+
+class SharedStatistics(Plain):
+    def more(self):
+        self.one, self.other = nn.BatchNorm1d(6), nn.BatchNorm1d(6)
+        self.other.running_mean, self.other.running_var = self.one.running_mean, self.one.running_var
+
+    def forward(self, x):
+        return self.last(self.other(self.act(self.one(self.first(x)))))
+
+
+class ShortRows(Plain):
+    """Bounds the norm of each row by putting another array in the place of the numbers."""
+
+    def forward(self, x):
+        self.last.weight.data = torch.renorm(self.last.weight.data, 2, 0, 0.3)
+        return super().forward(x)
+
+
+class Clears(Plain):
+    def forward(self, x):
+        self.zero_grad()
+        return super().forward(x)
+
+
+class Described(Plain):
+    """Has something beside arrays in its state."""
+
+    def get_extra_state(self):
+        return {"calls": self.calls}
+
+    def set_extra_state(self, state):
+        self.calls = state["calls"]
+
+
+class Counts(Plain):
+    """Computes something else after the two batches of a standard job."""
+
+    def forward(self, x):
+        self.calls += 1
+        return super().forward(x) * (2.0 if self.calls > 3 else 1.0)
+
+
+class Normed(Plain):
+    def more(self):
+        self.first, self.last = parametrizations.weight_norm(self.first), parametrizations.spectral_norm(self.last)
+
+
+class Recurrent(Plain):
+    """Goes on from the state that the last batch left."""
+
+    def more(self):
+        self.inner, self.kept = nn.LSTM(2, 6, batch_first=True), None
+
+    def forward(self, x):
+        kept = None if self.kept is None or self.kept[0].shape[1] != len(x) else self.kept
+        found, (one, other) = self.inner(x.view(-1, 3, 2), kept)
+        self.kept = one.detach(), other.detach()
+        return self.last(found[:, -1])
+
+
+class Spare(Plain):
+    """Has a layer that no sample passes."""
+
+    def more(self):
+        self.spare = nn.Linear(6, 6)
+
+
+class Skips(Plain):
+    """Leaves a layer out in each second batch."""
+
+    def more(self):
+        self.skipped = nn.Linear(6, 6)
+
+    def forward(self, x):
+        self.calls += 1
+        return super().forward(self.skipped(x) if self.calls % 2 else x)
+
+
+class Guesses(Plain):
+    """Leaves a layer out now and then, by Python's generator."""
+
+    def forward(self, x):
+        return self.last(x if self.training and random.random() < 0.01 else self.act(self.first(x)))  # noqa: S311
+
+
+class OneMemory(Plain):
+    def more(self):
+        self.second = nn.Linear(6, 6)
+        self.second.weight.data = self.first.weight.data.t()
+
+
+class Seen(Plain):
+    def more(self):
+        self.register_buffer("shown", self.first.weight.data)
+
+
+class Complex(Plain):
+    def more(self):
+        self.filter = nn.Parameter(torch.ones(4, dtype=torch.cfloat))
+
+    def forward(self, x):
+        return super().forward(torch.fft.irfft(torch.fft.rfft(x) * self.filter, n=6))
+
+
+class Short(Plain):
+    def more(self):
+        self.scale = nn.Parameter(torch.ones(3, dtype=torch.float16))
+
+    def forward(self, x):
+        return super().forward(x) * self.scale.float()
+
+
+class Scripted(Plain):
+    def more(self):
+        with warnings.catch_warnings(action="ignore"):  # torch calls scripts old
+            self.act = torch.jit.script(nn.Tanh())
+
+
+class Freezes(Plain):
+    def forward(self, x):
+        self.calls += 1
+        if self.calls == 4:
+            self.first.weight.requires_grad_(False)
+        return super().forward(x)
+
+
+class Swaps(Plain):
+    def forward(self, x):
+        self.calls += 1
+        if self.calls == 4:
+            self.act = nn.ReLU()
+        return super().forward(x)
+
+
+class Late(Plain):
+    """Computes something else after 100 batches of whatever client."""
+
+    def forward(self, x):
+        COUNT[0] += 1
+        return super().forward(x) * (2.0 if COUNT[0] > 100 else 1.0)
+
+
+def setup_of(model):
+    return TrainingSetup(Supervised.model_validate({"data": (X, Y, X, Y), "model": model}).model, DATA, LOCAL, 5)
+
+
+def rows_of(client):
+    return np.arange(21 * client, 21 * client + 21)
+
+
+def trained(kind, model, **local):
+    """Return what clients learn of the trained numbers; evaluations before and after are the same."""
+    setup = replace(setup_of(model), local=LOCAL.model_copy(update=local))
+    executor, layout = ExecutorChoice(kind).build(setup), build_flat(setup.model, DATA.shape, 3, 5).layout
+    jobs = [TrainingJob(layout.initial, rows_of(one), 1.0, np.random.default_rng(one)) for one in CLIENTS]
+    before = executor.evaluate([EvaluationJob(layout.initial)])
+    found = [one.difference[: layout.parameters] for one in executor.train(jobs)]
+    assert executor.evaluate([EvaluationJob(layout.initial)]) == before
+    return found
+
+
+def by_hand(model, client, optimizer="sgd", momentum=0.0, weight_decay=0.0):
+    with torch.random.fork_rng():
+        module = model().train()
+        start = nn.utils.parameters_to_vector(module.parameters()).detach().clone()
+        kind = partial(torch.optim.SGD, momentum=momentum) if optimizer == "sgd" else torch.optim.Adam
+        steps = kind(module.parameters(), lr=0.1, weight_decay=weight_decay)
+        rng, rows = np.random.default_rng(client), rows_of(client)
+        seed = int(rng.integers(2**63))
+        orders = [rng.permutation(rows.size) for _ in range(LOCAL.epochs)]
+        torch.manual_seed(seed)
+        for batch in (rows[order[i : i + 8]] for order in orders for i in range(0, rows.size, 8)):
+            steps.zero_grad()
+            functional.cross_entropy(module(torch.from_numpy(X[batch])), torch.from_numpy(Y[batch])).backward()
+            steps.step()
+        return (nn.utils.parameters_to_vector(module.parameters()) - start).detach().numpy()
+
+
+@pytest.mark.parametrize("kind", ["sequential", "stacked", pytest.param("processes", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("model", [SharedStatistics, ShortRows, Clears, Counts, Described, Normed, Recurrent])
+@pytest.mark.usefixtures("one_thread")
+def test_a_client_learns_what_a_plain_loop_does(model, kind, monkeypatch):
+    monkeypatch.setenv("FEDSIM_WORKERS", "2")
+    try:
+        found = trained(kind, model)
+    except FedsimError:
+        assert kind == "stacked"
+        assert model not in (SharedStatistics, Clears, Described)
+        return
+    for one, client in zip(found, CLIENTS, strict=True):
+        np.testing.assert_allclose(one, by_hand(model, client), rtol=1e-4, atol=0 if kind != "stacked" else 1e-6)
+
+
+DECAY = {"weight_decay": 0.1}
+
+
+@pytest.mark.parametrize("kind", ["sequential", "stacked"])
+@pytest.mark.parametrize(
+    ("model", "local"),
+    [(Spare, DECAY), (Spare, {**DECAY, "optimizer": "adam"}), (Skips, DECAY), (Skips, {"momentum": 0.9})],
+)
+@pytest.mark.usefixtures("one_thread")
+def test_a_parameter_without_a_gradient_stays_as_it_is(model, local, kind):
+    if kind == "stacked":
+        with pytest.raises(FedsimError, match=r"mapped over clients it differs|a pass changes the attribute calls"):
+            trained(kind, model, **local)
+        return
+    for one, client in zip(trained(kind, model, **local), CLIENTS, strict=True):
+        np.testing.assert_allclose(one, by_hand(model, client, **local), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "model", "local", "said"),
+    [
+        ("sequential", Skips, {"optimizer": "adam"}, r"skipped\.weight has no gradient in some batches"),
+        ("stacked", Counts, {}, "a pass changes the attribute calls"),
+        ("stacked", Guesses, {}, "a pass changes the generators of Python or NumPy"),
+    ],
+)
+def test_what_an_executor_does_not_compute_is_refused(kind, model, local, said):
+    with pytest.raises(FedsimError, match=said):
+        trained(kind, model, **local)
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (OneMemory, "(first|second)\\.weight and (first|second)\\.weight lie in the same memory"),
+        (Seen, "lie in the same memory"),
+        (Complex, "layer Complex trains numbers of complex64"),
+        (Short, "layer Short trains numbers of float16"),
+        (Scripted, "layer act .* is a TorchScript module"),
+        (Freezes, "a pass changes whether first.weight is trained"),
+        (Swaps, "a pass puts another layer in the place of act"),
+    ],
+)
+def test_what_would_part_from_a_plain_loop_is_refused(model, said):
+    with pytest.raises(FedsimError, match=said):
+        trained("sequential", model)
+
+
+def test_hooks_of_a_parameter_that_a_copy_would_lose_are_refused():
+    module = Plain()
+    module.first.weight.register_hook(lambda slope: 0 * slope)
+    with pytest.raises(ValueError, match=r"a copy of first\.weight has none of its hooks"):
+        setup_of(module)
+
+
+def test_a_function_that_gives_one_module_again_is_refused():
+    module = Plain()
+    with pytest.raises(FedsimError, match="gave the same module as before"):
+        trained("sequential", lambda: module)
+
+
+def test_a_layer_of_torch_that_draws_in_evaluations_draws_alike():
+    def pooled():
+        torch.manual_seed(5)
+        pool = nn.Unflatten(1, (1, 6, 1)), nn.FractionalMaxPool2d((2, 1), (4, 1)), nn.Flatten()
+        return nn.Sequential(*pool, nn.Linear(4, 3))
+
+    executor = ExecutorChoice("sequential").build(setup_of(pooled))
+    job, found = EvaluationJob(executor.flat.layout.initial), []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        found += executor.evaluate([job])
+    assert found[0] == found[1]
+
+
+def test_a_state_that_shows_late_is_refused_and_its_results_are_not_found():
+    tables = {"name": "late", "crowd": {"clients": 4}, "network": "pause-two-speed", "rounds": {"count": 12}}
+    learning = {"data": (X, Y, X, Y), "model": Late, "local": LOCAL}
+    store = MemoryStore()
+    COUNT[0] = 0
+    for _ in range(2):
+        with pytest.raises(FedsimError, match="the same training gave other numbers after another client's"):
+            simulate(Scenario(**tables, selector="all", learning=learning), store=store, executor="sequential")
+        hits, COUNT[0] = store.hits, 0
+    assert store.hits == hits

@@ -1,0 +1,108 @@
+"""Rules of the user's own that draw from the process's generators, or keep a state: equal runs are equal."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from fedsim import Component, Scenario, simulate
+from fedsim.learning import Aggregator, Compressor, LocalAlgorithm, Metric, Schedule, ServerOptimizer, Start
+from fedsim.learning.tasks.of_labels import Classification
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(60, 5)).astype(np.float32), RNG.integers(0, 3, 60)
+
+
+def noised(numbers):
+    """Return numbers with noise of NumPy's generator of the process."""
+    return (numbers + 0.01 * np.random.normal(size=numbers.shape)).astype(np.float32)  # noqa: NPY002
+
+
+class NoisyAggregation(Aggregator):
+    def combine(self, updates, weights, parameters):
+        return noised(weights @ updates)
+
+
+class NoisyServer(ServerOptimizer):
+    def step(self, model, update, state):
+        return noised(model + update), {}
+
+
+class NoisyCompression(Compressor):
+    def bits(self, tensors):
+        return 32.0 * sum(tensors)
+
+    def compress(self, update, tensors, rng):
+        return update + 0.01 * torch.randn(update.size).numpy()
+
+
+class NoisyRate(Schedule):
+    def factors(self, version, steps):
+        return np.array([random.random() for _ in range(steps)])  # noqa: S311
+
+
+class NoisyOffset(LocalAlgorithm):
+    corrects = True
+
+    def begin(self, task):
+        return Start(task.model, noised(np.zeros(task.layout.parameters)))
+
+
+class Released(Component):
+    def release(self, update, epsilon, buffers, rng):
+        return noised(update)
+
+
+class Guessed(Metric):
+    def sums(self, scores, targets):
+        return scores.amax(1)[:, None]
+
+    def value(self, sums, samples):
+        return random.random()  # noqa: S311
+
+
+class Slower(Schedule):
+    """Counts its calls, against its contract."""
+
+    seen: dict[str, int]
+
+    def factors(self, version, steps):
+        self.seen["calls"] = self.seen.get("calls", 0) + 1
+        return np.full(steps, 1 / self.seen["calls"])
+
+
+class Weaker(Component):
+    seen: dict[str, int]
+
+    def release(self, update, epsilon, buffers, rng):
+        self.seen["calls"] = self.seen.get("calls", 0) + 1
+        return (update / self.seen["calls"]).astype(np.float32)
+
+
+BUDGET = {"kind": "unlimited", "epsilon": 1.0}
+CASES = {
+    "aggregation": {"aggregation": NoisyAggregation()},
+    "server": {"server": NoisyServer()},
+    "compression": {"compression": NoisyCompression()},
+    "schedule": {"local": {"schedule": NoisyRate()}},
+    "algorithm": {"algorithm": NoisyOffset()},
+    "mechanism": {"privacy": {"budget": BUDGET, "mechanism": Released()}},
+    "metric": {"task": Classification(metrics=(Guessed(),))},
+    "schedule with a state": {"local": {"schedule": Slower(seen={})}},
+    "mechanism with a state": {"privacy": {"budget": BUDGET, "mechanism": Weaker(seen={})}},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_equal_runs_are_equal_whatever_generators_have_given(case):
+    learning = {"data": (X, Y), "model": "logistic-regression", **CASES[case]}
+    tables = {"privacy": learning.pop("privacy", "none"), "name": "t", "crowd": {"clients": 4}, "selector": "all"}
+    scenario = Scenario(**tables, network="pause-two-speed", rounds={"count": 3}, learning=learning)
+    found = []
+    for seed in (1, 2):
+        random.seed(seed)
+        np.random.seed(seed)  # noqa: NPY002
+        torch.manual_seed(seed)
+        found.append(simulate(scenario, store=False, executor="sequential").evaluations)
+    assert found[0].equals(found[1])
