@@ -7,9 +7,10 @@ import numpy as np
 import pyarrow as pa
 
 from fedsim.history import History
+from fedsim.history.analyses.lost import Lost
 from fedsim.history.fairness import judged_by, last_spread
 from fedsim.history.what_if import arrivals_s
-from fedsim.results.sentences import in_seconds, spent_table
+from fedsim.results.sentences import in_seconds, rounded_up, spent_table
 
 _QUANTILES: Final = (0.5, 0.75, 0.9, 0.95, 0.99)
 _NAMED_CLIENTS: Final = 5
@@ -43,7 +44,8 @@ def overview(history: History, name: str = "", beside: Mapping[str, History] | N
     pages = []
     if history.rounds.num_rows:
         rows = history.explain(*others.values(), **history.goal.asked)
-        target = f"to {history.goal}, and " if history.evaluations.num_rows else ""
+        known = rows.column("reached").null_count < rows.num_rows
+        target = f"to {history.goal}, and " if known else ""
         title = f"{target}what a mean round is spent on"
         pages.append(Page(title, *spent_table(rows, [name or history.name, *others])))
     if history.lost().num_rows:
@@ -77,8 +79,9 @@ def report(
         pages.append(_fairness(history, by))
     arrival_s = arrivals_s(history)
     wanted_s: Sequence[float] = deadlines_s
-    if arrival_s.size and not deadlines_s:
-        wanted_s = _whole_digits(np.quantile(arrival_s, _QUANTILES, method="inverted_cdf"))
+    if arrival_s.size and not deadlines_s and not Lost.of(history).one_by_one:
+        quantiles_s = np.quantile(arrival_s, _QUANTILES, method="inverted_cdf")
+        wanted_s = sorted({rounded_up(max(value, 0.0)) or 1e-3 for value in quantiles_s.tolist()})
     if wanted_s:
         pages.append(_deadlines(history, wanted_s))
     if every_round:
@@ -102,7 +105,7 @@ def _lost(history: History) -> Page:
     if table.column("missed_by_s").null_count < table.num_rows:
         del columns["late by about s"]
     rows = table.slice(0, _LOST_CLIENTS).to_pylist()
-    there = {title: name for title, name in columns.items() if any(row[name] for row in rows)}
+    there = {title: name for title, name in columns.items() if name == "client" or any(row[name] for row in rows)}
     lines = [tuple(_number(row[name]) for name in there.values()) for row in rows]
     return Page("clients that were lost most often", tuple(there), lines)
 
@@ -237,12 +240,3 @@ def _rounds(critical: pa.Table) -> Page:
         for row in critical.to_pylist()
     ]
     return Page("every round", header, lines)
-
-
-def _whole_digits(values: Iterable[float]) -> list[float]:
-    """Return different values of three digits, rounded up: an arrival at the unrounded time is in time."""
-    found = set()
-    for value in values:
-        step = 10.0 ** (np.floor(np.log10(value)) - 2) if value > 0 else 1e-3
-        found.add(float(f"{np.ceil(round(value / step, 9)) * step:.3g}") or 1e-3)
-    return sorted(found)

@@ -15,6 +15,7 @@ from fedsim.history.schema import CLIENTS
 from fedsim.history.tables import causal_mean
 from fedsim.results import report, rows, summarise
 from fedsim.rounds import Deadline
+from fedsim.rounds.policies.asynchronous import FedAsync
 from tests.support.worlds import batteries, serve
 
 
@@ -110,6 +111,7 @@ def test_summary_of_a_history_worked_by_hand():
         "delivered_share": 0.5,
         "late": 5,
         "dropped": 0,
+        "in_flight": 0,
         "downlink_bits": 10.0,
         "uplink_bits": 7.5,
         "energy_j": None,
@@ -293,6 +295,25 @@ def test_a_report_says_where_time_went_what_made_rounds_long_and_what_deadlines_
     assert report(HISTORY, [1.5])[-1].lines == [("1.5", "2.50", "25.0%", "5", "100.0%", "5")]
     late, *_ = serve(Deadline(deadline_s=2), [1, 1], [1, 1], [1, 1])
     assert report(late, [9.0])[-1].lines == [("9", "cannot be seen in this history", "-", "-", "-", "-")]
+
+
+def test_clients_are_named_in_a_report_also_where_the_first_one_alone_was_lost():
+    alone, *_ = serve(Deadline(deadline_s=2.5), [1], [1], [1])
+    assert report(alone)[1].lines == [("0", "1", "1", "1")]
+
+
+def test_clients_in_flight_as_a_run_ends_are_told_apart_from_late_ones_and_no_deadline_is_asked_for():
+    """Client 0 delivers each 3 s, until four updates are there; client 1 needs 32 s."""
+    served, *_ = serve(FedAsync(concurrency=2), [1, 1], [1, 30], [1, 1], count=4)
+    told = dict(rows(summarise(served)))
+    assert (told["participations"], told["late, dropped"], told["in flight at the end"]) == ("5", "0, 0", "1")
+    assert {page.title.split()[0] for page in report(served)} == {"to", "time", "causes", "clients"}
+    assert dict(rows(summarise(HISTORY))).keys().isdisjoint({"in flight at the end"})
+
+
+def test_short_times_keep_three_digits():
+    told = dict(rows(summarise(serve(Deadline(deadline_s=4.5e-5), [1], [1], [1])[0])))
+    assert (told["simulated time"], told["mean round"]) == ("4.5e-05 s", "4.5e-05 s")
 
 
 def test_a_report_of_nothing():
