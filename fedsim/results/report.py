@@ -107,7 +107,7 @@ def _lost(history: History) -> Page:
     rows = table.slice(0, _LOST_CLIENTS).to_pylist()
     there = {title: name for title, name in columns.items() if name == "client" or any(row[name] for row in rows)}
     lines = [tuple(_number(row[name]) for name in there.values()) for row in rows]
-    return Page("clients that were lost most often", tuple(there), lines)
+    return Page("clients that were late or lost most often", tuple(there), lines)
 
 
 def _number(value: float | None) -> str:

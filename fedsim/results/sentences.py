@@ -22,6 +22,7 @@ PART_NAMES: Final = dict(
     )
 )
 _WORDS: Final = {"downlink": "downlink", "compute": "work", "uplink": "uplink"}
+_USED_LATE: Final = {"outcome": "late", "fate": "stale-used"}
 _OFTEN: Final = 2
 """Rounds of one client below which it is no cause of their lengths."""
 
@@ -150,9 +151,11 @@ def _lost(history: History) -> list[str]:
     in_phase = [(pc.sum(table.column(phase)).as_py(), _WORDS[phase]) for phase in PHASES]
     where = ", ".join(f"{count:,} in the {phase}" for count, phase in sorted(in_phase, reverse=True) if count)
     how = f"{late:,} late, {dropped:,} dropped" if late and dropped else "all late" if late else "all dropped"
+    became = (pc.equal(history.participations.column(name), value) for name, value in _USED_LATE.items())
+    used = pc.sum(pc.and_(*became)).as_py() or 0
     return [
-        f"Lost were {late + dropped:,} of {_count(started, 'participation')}, {how}, of "
-        f"{_clients(history, table.num_rows)}; {where}."
+        f"{'Not in time' if used else 'Lost'} were {late + dropped:,} of {_count(started, 'participation')}, {how}, of "
+        f"{_clients(history, table.num_rows)}; {where}{f'; {used:,} of them were used later' * bool(used)}."
     ]
 
 

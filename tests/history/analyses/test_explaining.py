@@ -7,7 +7,7 @@ from fedsim.history.analyses.explaining import PARTS
 from fedsim.results import sentences
 from fedsim.rounds import Deadline, WaitForAll
 from fedsim.rounds.policies.asynchronous import FedAsync
-from fedsim.rounds.policies.late import Drop
+from fedsim.rounds.policies.late import Drop, Stale
 from tests.support.worlds import Asking, CountingLearner, serve
 
 # Client 0 takes 1 + 3 + 0.5 s and client 1 takes 1 + 1 + 4 s.
@@ -117,6 +117,13 @@ def test_a_sentence_about_what_is_partly_seen_says_at_least_and_asks_for_no_run_
         "A deadline of 6 s would have kept at least 50% of the late ones. The others were on their way as the run "
         "ended."
     )
+
+
+def test_late_updates_that_are_used_later_are_not_called_lost():
+    """Client 1 arrives at 6 s, in the second round."""
+    stale, *_ = serve(Deadline(deadline_s=4), [1, 1], [1, 1], [1, 4], late=Stale(), count=2)
+    said = "Not in time were 1 of 3 participations, all late, of 1 client; 1 in the uplink; 1 of them were used later."
+    assert said in sentences(stale)
 
 
 def test_clients_sent_one_by_one_are_late_when_they_were_given_up():
