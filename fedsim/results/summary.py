@@ -150,8 +150,8 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         *([("accuracy is that of", judged)] if judged else []),
         (f"{target}, first reached", _first(summary)),
         *([(f"{target}, held for {held} evaluations", shown("time_to_accuracy_held_s", "{:,.2f} s"))] * (held > 1)),
-        (f"final accuracy{_budget(summary)}", shown("final_accuracy", "{:.2%}")),
-        ("best accuracy", shown("best_accuracy", "{:.2%}")),
+        (f"final accuracy{_budget(summary, 'at')}", shown("final_accuracy", "{:.2%}")),
+        (f"best accuracy{_budget(summary, 'up to')}", shown("best_accuracy", "{:.2%}")),
     ]
     lines = [
         *([_of_target(summary)] if summary.get("target") else []),
@@ -210,9 +210,9 @@ def _in_seconds(value: float, decimals: int = 2) -> str:
     return f"{value:,.{decimals}f} s" if value == 0 or value >= 10 ** (1 - decimals) else f"{value:.3g} s"
 
 
-def _budget(summary: dict[str, Any]) -> str:
-    """Return of which second the final model is where a run has a budget of time: its end, or that of the run."""
-    return "" if summary.get("until_s") is None else f" at {summary['final_s']:,.6g} s"
+def _budget(summary: dict[str, Any], which: str) -> str:
+    """Return up to which second models count where a run has a budget of time: its end, or that of the run."""
+    return "" if summary.get("until_s") is None else f" {which} {summary['final_s']:,.6g} s"
 
 
 def _first(summary: dict[str, Any]) -> str:

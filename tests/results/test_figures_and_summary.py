@@ -139,7 +139,7 @@ def test_what_is_final_is_the_model_at_the_end_of_a_budget_of_time():
     found = [summary[name] for name in ("final_accuracy", "best_accuracy", "final_s", "ended_s")]
     assert found == [0.4, 0.6, 7.0, 10.0]
     assert summary["mean_accuracy"] == pytest.approx((0.2 * 2 + 0.6 * 2 + 0.4 * 1) / 5)
-    assert ("final accuracy at 7 s", "40.00%") in rows(summary)
+    assert {("final accuracy at 7 s", "40.00%"), ("best accuracy up to 7 s", "60.00%")} <= set(rows(summary))
     assert ("final accuracy at 10 s", "90.00%") in rows(summarise(replace(HISTORY, until_s=600.0)))
 
 
