@@ -244,6 +244,11 @@ def in_seconds(seconds: float, digits: int = 3) -> str:
     return f"{seconds:,.0f}" if whole else f"{seconds:.{digits}g}"
 
 
+def fixed(value: float, decimals: int) -> str:
+    """Return a number with some decimals, or with three digits where too little would be left of it."""
+    return f"{value:,.{decimals}f}" if value == 0 or value >= 10 ** (1 - decimals) else f"{value:.3g}"
+
+
 def rounded_up(seconds: float) -> float:
     """Return seconds with three digits, and not less: an arrival at the unrounded instant is in time."""
     step = 10.0 ** (math.floor(math.log10(seconds)) - 2) if seconds > 0 else 1e-3

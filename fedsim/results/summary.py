@@ -21,6 +21,7 @@ from fedsim.history.outcomes import JudgedModel, JudgedSamples
 from fedsim.history.tables import Goal
 from fedsim.results.manifest import SUMMARY, checked_bytes
 from fedsim.results.places import located
+from fedsim.results.sentences import fixed
 from fedsim.results.state import read_state
 
 _TOLD: Final = ("mean", "std", "worst_decile", "best_decile")
@@ -162,8 +163,8 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
             if name != "accuracy"
         ),
         ("rounds", shown("rounds", "{:,}")),
-        ("simulated time", _in_seconds(summary["simulated_s"])),
-        ("mean round", "-" if (mean_s := summary.get("mean_round_s")) is None else _in_seconds(mean_s, 3)),
+        ("simulated time", f"{fixed(summary['simulated_s'], 2)} s"),
+        ("mean round", "-" if (mean_s := summary.get("mean_round_s")) is None else f"{fixed(mean_s, 3)} s"),
         ("participations", shown("participations", "{:,}")),
         ("delivered", shown("delivered_share", "{:.1%}")),
         ("late, dropped", f"{shown('late', '{:,}')}, {shown('dropped', '{:,}')}"),
@@ -202,12 +203,7 @@ def _judged(history: History) -> str | None:
 
 def _of_target(summary: dict[str, Any]) -> tuple[str, str]:
     first_s = summary["time_to_target_s"]
-    return f"time to {Goal(**summary['target'])}, first reached", "-" if first_s is None else _in_seconds(first_s)
-
-
-def _in_seconds(value: float, decimals: int = 2) -> str:
-    """Return seconds with some decimals; with three digits where too little would be left of them."""
-    return f"{value:,.{decimals}f} s" if value == 0 or value >= 10 ** (1 - decimals) else f"{value:.3g} s"
+    return f"time to {Goal(**summary['target'])}, first reached", "-" if first_s is None else f"{fixed(first_s, 2)} s"
 
 
 def _budget(summary: dict[str, Any], which: str) -> str:
@@ -222,5 +218,5 @@ def _first(summary: dict[str, Any]) -> str:
     if first_s is None or after_s is None:
         return "-"
     if after_s == first_s:
-        return _in_seconds(first_s)
-    return f"{_in_seconds(first_s)}; models from {_in_seconds(after_s)} on were not evaluated"
+        return f"{fixed(first_s, 2)} s"
+    return f"{fixed(first_s, 2)} s; models from {fixed(after_s, 2)} s on were not evaluated"

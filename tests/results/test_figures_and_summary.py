@@ -312,8 +312,11 @@ def test_clients_in_flight_as_a_run_ends_are_told_apart_from_late_ones_and_no_de
 
 
 def test_short_times_keep_three_digits():
-    told = dict(rows(summarise(serve(Deadline(deadline_s=4.5e-5), [1], [1], [1])[0])))
+    brief = serve(Deadline(deadline_s=4.5e-5), [1], [1], [1])[0]
+    told = dict(rows(summarise(brief)))
     assert (told["simulated time"], told["mean round"]) == ("4.5e-05 s", "4.5e-05 s")
+    fates, causes = report(brief)[2:4]
+    assert (fates.lines[1], causes.lines[0][2]) == (("downlink s", "4.5e-05"), "4.5e-05")
 
 
 def test_a_report_of_nothing():
