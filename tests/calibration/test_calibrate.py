@@ -148,6 +148,18 @@ def test_rounds_that_end_at_their_deadline_agree_whatever_the_digits_of_the_cloc
     assert all(one.distance < 0.2 and one.p_value > 0.2 for one in rounds)
 
 
+def test_notes_name_what_is_simulated_where_a_log_has_no_rounds(tmp_path):
+    """Of three clients; participations of at most 1.39 s, of which one is late."""
+    place = tmp_path / "log.csv"
+    lines = [f"{i % 3},{1 + i / 100},{'late' if i == 7 else 'delivered'}" for i in range(40)]
+    place.write_text("client,uplink_s,outcome\n" + "\n".join(lines))
+    found = calibrate(read_log(place), rounds=20)
+    assert found.scenario.selector.options["cohort"] == 3
+    said = " ".join(found.notes)
+    assert "cohorts of 3 are simulated" in said
+    assert "a deadline of 13.9 s, ten times the longest participation, is taken" in said
+
+
 def test_policy_and_selector_of_a_base_are_kept(tmp_path):
     place = tmp_path / "log.csv"
     place.write_text("client,uplink_s\n" + "\n".join(f"{i % 10},{1 + i / 100}" for i in range(100)))
