@@ -11,7 +11,7 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.clock import TIE_ULPS
 from fedsim.errors import RunError
 from fedsim.history.columns import RoundColumns, codes_of, edges_of
-from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK, Outcome
+from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK, Outcome, RoundEnd
 from fedsim.history.tables import Tables
 
 SHARES: Final = (0.5, 0.9, 1.0)
@@ -61,7 +61,9 @@ class Lost:
         known_s = np.where(arrived, end_s - began_s, np.nan)
         late = outcome[at] == Outcome.LATE
         whole = tables.column("participations", "uplink_bits")[outcome == Outcome.DELIVERED].max(initial=0.0)
-        partly = late & ~arrived & (phase == UPLINK) & (sent > 0) & (whole > sent)
+        # No deadline keeps what a crash of the server has cut.
+        crashed = np.append(rounds.ended_by == RoundEnd.RESTART, False)[place]
+        partly = late & ~arrived & ~crashed & (phase == UPLINK) & (sent > 0) & (whole > sent)
         with np.errstate(divide="ignore", invalid="ignore"):
             rest_s = np.where(partly, (whole - sent) / sent * uplink_s, np.nan)
         about_s = np.where(arrived, known_s, end_s - began_s + rest_s)
