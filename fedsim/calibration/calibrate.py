@@ -91,9 +91,9 @@ def _rules(log: Log, there: Presence, crowd: int, base: Scenario | None) -> tupl
     if base is not None:
         described = base.describe()
         return {"rounds": described["rounds"], "selector": described["selector"]}, []
-    cohort, notes = 10, []
+    cohort, notes = min(10, crowd), []
     if log.round is not None:
-        cohort = round(float(np.median(np.unique(log.round, return_counts=True)[1])))
+        cohort = min(round(float(np.median(np.unique(log.round, return_counts=True)[1]))), crowd)
     else:
         notes.append(f"round missing: cohorts of {cohort} are simulated; --base FILE gives another selector")
     times_s = log.round_times_s()
@@ -101,16 +101,17 @@ def _rules(log: Log, there: Presence, crowd: int, base: Scenario | None) -> tupl
     if there.lost or (log.outcome == Outcome.LATE).any():
         spent_s = np.nan_to_num(log.spent_s).sum(axis=0)
         longest_s = float(times_s.max()) if times_s.size else 10 * float(spent_s.max())
+        which = "the longest round" if times_s.size else "ten times the longest participation"
         policy = {"kind": "deadline", "deadline_s": longest_s * _LONGER}
         notes.append(
-            f"updates were late or lost: a deadline of {longest_s:.4g} s, the longest round, is taken; "
+            f"updates were late or lost: a deadline of {longest_s:.4g} s, {which}, is taken; "
             "--base FILE gives another policy"
         )
     if _overlap(log):
         notes.append("rounds overlap: --base FILE gives the policy of an asynchronous server")
     return {
         "rounds": {"count": max(log.rounds, 1), "policy": policy},
-        "selector": {"kind": "uniform", "cohort": min(cohort, crowd)},
+        "selector": {"kind": "uniform", "cohort": cohort},
     }, notes
 
 

@@ -18,6 +18,8 @@ _STEPS: Final = 200
 _CONVERGED: Final = 1e-7
 _SIGNIFICANT: Final = 0.01
 _LARGEST_SIGMA: Final = 10.0
+_SAME: Final = 1e-9
+"""Spread below which times differ by the rounding of a clock alone."""
 
 
 @dataclass(frozen=True)
@@ -104,5 +106,6 @@ def _between(centre: FloatArray, noise: float, count: IntArray, group: IntArray)
     squares = np.bincount(group, np.square(count)) / np.maximum(total, 1)
     each = (count.sum() - squares.sum()) / free
     between = max((mean_square - noise**2) / each, 0.0)
+    significant &= between > _SAME**2
     error = math.sqrt(2 / free) * (between + noise**2 / each) / (2 * math.sqrt(between)) if between > 0 else 0.0
     return between, significant, error

@@ -179,6 +179,8 @@ def compare(
     _print(compared, f"against {first!r}", to)
     parted = why_of(arms, first, level) if why else []
     print_lines(one.sentence for one in parted)
+    if plot is not None and why and not any(one.pairs for one in parted):
+        raise FedsimError(f"{plot}: is not drawn, as no difference is known")
     if plot is not None:
         draw_why(parted, plot) if why else draw_bands(arms, x, None, first, level=level, out=plot)
 

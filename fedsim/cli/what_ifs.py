@@ -70,7 +70,7 @@ def whatif(
     if plot is not None:
         rows_ = found.table.to_pylist()
         low, high = ([row[end] if row[end] is not None else math.nan for row in rows_] for end in ("low", "high"))
-        draw_tornado([row["field"] for row in rows_], low, high, f"change of {found.metric}", plot)
+        draw_tornado([row["field"] for row in rows_], low, high, f"change of {_with_unit(found.metric)}", plot)
         typer.echo(str(plot))
 
 
@@ -105,6 +105,8 @@ def best(
     # time-to-80%,joules as on paper
     short = {"joules": "energy_j"}
     metrics = [short.get(one.strip(), one.strip().replace("-to-", "_to_")) for one in goals.split(",")]
+    if plot is not None and len(metrics) != 2:
+        raise FedsimError(f"--plot: --for {', '.join(metrics)} is not allowed; a Pareto figure needs two metrics")
 
     def tell(trial: Trial) -> None:
         if not quiet:
@@ -134,10 +136,8 @@ def best(
     for trial in front:
         typer.echo(f"best of {len(tried)}, mean of {seeds} seeds: {_shown(trial)}")
     if plot is not None:
-        if len(metrics) != 2:
-            raise FedsimError("best: a Pareto figure needs two metrics")
         reached = [trial.means for trial in tried if all(map(math.isfinite, trial.means))]
-        draw_points(reached, sorted(trial.means for trial in front), metrics, plot)
+        draw_points(reached, sorted(trial.means for trial in front), [*map(_with_unit, metrics)], plot)
         typer.echo(str(plot))
 
 
@@ -167,6 +167,13 @@ def steady(
         cpu_s = time.process_time() - begun_s
         took = f"{rounds:,} rounds took {cpu_s:.3g} s of processor, {60 * rounds / cpu_s:,.0f} a minute."
     print_lines([*in_the_long_run(history, shares or (0.5, 0.95, 0.99), level).sentences, *([took] if took else [])])
+
+
+def _with_unit(name: str) -> str:
+    from fedsim.studies.metrics import metric
+
+    unit = metric(name).unit
+    return f"{name} ({unit})" if unit else name
 
 
 def _change(value: float | None) -> str:

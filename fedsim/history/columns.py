@@ -37,6 +37,7 @@ class RoundColumns:
     round: IntArray
     start_s: FloatArray
     end_s: FloatArray
+    delivered: IntArray
     missing: IntArray
     ended_by: IntArray
 
@@ -54,6 +55,7 @@ class RoundColumns:
             number[order],
             tables.column(name, "start_s")[order],
             tables.column(name, "end_s")[order],
+            tables.column(name, "delivered")[order].astype(np.int64),
             missing[order].astype(np.int64),
             codes_of(rounds.column("ended_by"), RoundEnd)[order],
         )

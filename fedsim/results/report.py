@@ -1,15 +1,16 @@
 """A report of a run as tables of text: time, bits and energy by fate, causes of the rounds' lengths, deadlines."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from fedsim.history import History
+from fedsim.history.analyses.lost import Lost
 from fedsim.history.fairness import judged_by, last_spread
 from fedsim.history.what_if import arrivals_s
-from fedsim.results.sentences import in_seconds, spent_table
+from fedsim.results.sentences import fixed, in_seconds, rounded_up, spent_table
 
 _QUANTILES: Final = (0.5, 0.75, 0.9, 0.95, 0.99)
 _NAMED_CLIENTS: Final = 5
@@ -43,7 +44,8 @@ def overview(history: History, name: str = "", beside: Mapping[str, History] | N
     pages = []
     if history.rounds.num_rows:
         rows = history.explain(*others.values(), **history.goal.asked)
-        target = f"to {history.goal}, and " if history.evaluations.num_rows else ""
+        known = rows.column("reached").null_count < rows.num_rows
+        target = f"to {history.goal}, and " if known else ""
         title = f"{target}what a mean round is spent on"
         pages.append(Page(title, *spent_table(rows, [name or history.name, *others])))
     if history.lost().num_rows:
@@ -77,8 +79,9 @@ def report(
         pages.append(_fairness(history, by))
     arrival_s = arrivals_s(history)
     wanted_s: Sequence[float] = deadlines_s
-    if arrival_s.size and not deadlines_s:
-        wanted_s = _whole_digits(np.quantile(arrival_s, _QUANTILES, method="inverted_cdf"))
+    if arrival_s.size and not deadlines_s and not Lost.of(history).one_by_one:
+        quantiles_s = np.quantile(arrival_s, _QUANTILES, method="inverted_cdf")
+        wanted_s = sorted({rounded_up(max(value, 0.0)) or 1e-3 for value in quantiles_s.tolist()})
     if wanted_s:
         pages.append(_deadlines(history, wanted_s))
     if every_round:
@@ -102,9 +105,9 @@ def _lost(history: History) -> Page:
     if table.column("missed_by_s").null_count < table.num_rows:
         del columns["late by about s"]
     rows = table.slice(0, _LOST_CLIENTS).to_pylist()
-    there = {title: name for title, name in columns.items() if any(row[name] for row in rows)}
+    there = {title: name for title, name in columns.items() if name == "client" or any(row[name] for row in rows)}
     lines = [tuple(_number(row[name]) for name in there.values()) for row in rows]
-    return Page("clients that were lost most often", tuple(there), lines)
+    return Page("clients that were late or lost most often", tuple(there), lines)
 
 
 def _number(value: float | None) -> str:
@@ -119,30 +122,31 @@ def _unfinished(what: str) -> Page:
 def _fates(history: History) -> Page:
     rows = [row for row in history.by_fate().to_pylist() if row["participations"]]
     table = {name: [row[name] for row in rows] for name in rows[0]}
-    forms = {
-        "participations": ("participations", "{:,.0f}", 1.0),
-        "downlink s": ("downlink_s", "{:,.1f}", 1.0),
-        "compute s": ("compute_s", "{:,.1f}", 1.0),
-        "queue s": ("queue_s", "{:,.1f}", 1.0),
-        "uplink s": ("uplink_s", "{:,.1f}", 1.0),
-        "share of time": ("time_share", "{:.1%}", 1.0),
-        "Mbit down": ("downlink_bits", "{:,.1f}", 1e-6),
-        "Mbit up": ("uplink_bits", "{:,.1f}", 1e-6),
-        "share of bits": ("bits_share", "{:.1%}", 1.0),
+    forms: dict[str, tuple[str, Callable[[float], str]]] = {
+        "participations": ("participations", "{:,.0f}".format),
+        **{f"{name} s": (f"{name}_s", _one_decimal) for name in ("downlink", "compute", "queue", "uplink")},
+        "share of time": ("time_share", "{:.1%}".format),
+        "Mbit down": ("downlink_bits", _megabits),
+        "Mbit up": ("uplink_bits", _megabits),
+        "share of bits": ("bits_share", "{:.1%}".format),
     }
     table["work_share"] = _shares(table["compute_s"])
-    forms["share of work"] = ("work_share", "{:.1%}", 1.0)
+    forms["share of work"] = ("work_share", "{:.1%}".format)
     if any(table["energy_j"]):
         table["energy_share"] = _shares(table["energy_j"])
-        forms["energy J"] = ("energy_j", "{:,.1f}", 1.0)
-        forms["share of energy"] = ("energy_share", "{:.1%}", 1.0)
-    lines = [
-        (title, *(form.format(value * unit) for value in table[name]))
-        for title, (name, form, unit) in forms.items()
-        if any(table[name])
-    ]
+        forms["energy J"] = ("energy_j", _one_decimal)
+        forms["share of energy"] = ("energy_share", "{:.1%}".format)
+    lines = [(title, *map(form, table[name])) for title, (name, form) in forms.items() if any(table[name])]
     header = ("", *(fate.replace("wasted-", "wasted\n") for fate in table["fate"]))
     return Page("time and bits of the clients by fate", header, lines)
+
+
+def _one_decimal(value: float) -> str:
+    return fixed(value, 1)
+
+
+def _megabits(bits: float) -> str:
+    return fixed(1e-6 * bits, 1)
 
 
 def _shares(values: Sequence[float]) -> list[float]:
@@ -173,7 +177,7 @@ def _causes(title: str, critical: pa.Table, column: str) -> Page:
         seconds = sum(row["duration_s"] for row in mine)
         share = seconds / total_s if total_s else 0.0
         mean = "-" if mine[0][column] is None else f"{sum(row[column] for row in mine) / len(mine):.1f}"
-        lines.append((cause, f"{len(mine):,}", f"{seconds:,.2f}", f"{share:.1%}", mean))
+        lines.append((cause, f"{len(mine):,}", fixed(seconds, 2), f"{share:.1%}", mean))
     what = {"missing": "missing clients a round", "phase_s": "mean s of the phase"}[column]
     return Page(title, ("ended by", "rounds", "seconds", "of the time", what), lines)
 
@@ -187,7 +191,7 @@ def _slowest(critical: pa.Table) -> Page:
         phases = [row["phase"] for row in mine]
         often = max(sorted(set(phases)), key=phases.count)
         mean_s = sum(row["phase_s"] for row in mine if row["phase"] == often) / phases.count(often)
-        lines.append((str(client), f"{len(mine):,}", often, f"{mean_s:.3f}"))
+        lines.append((str(client), f"{len(mine):,}", often, fixed(mean_s, 3)))
     return Page("clients that ended most rounds", ("client", "rounds", "phase", "mean s"), lines)
 
 
@@ -208,7 +212,7 @@ def _deadlines(history: History, deadlines_s: Iterable[float]) -> Page:
     lines = [
         (
             f"{row['deadline_s']:g}",
-            f"{row['saved_s']:,.2f}",
+            fixed(row["saved_s"], 2),
             f"{row['saved_share']:.1%}",
             f"{row['lost']:,}",
             f"{row['lost_share']:.1%}",
@@ -227,22 +231,13 @@ def _rounds(critical: pa.Table) -> Page:
         (
             "-" if row["edge"] is None else str(row["edge"]),
             str(row["round"]),
-            f"{row['duration_s']:.3f}",
+            fixed(row["duration_s"], 3),
             row["cause"],
             "-" if row["client"] is None else str(row["client"]),
             row["phase"] or "-",
-            "-" if row["phase_s"] is None else f"{row['phase_s']:.3f}",
+            "-" if row["phase_s"] is None else fixed(row["phase_s"], 3),
             str(row["missing"]),
         )
         for row in critical.to_pylist()
     ]
     return Page("every round", header, lines)
-
-
-def _whole_digits(values: Iterable[float]) -> list[float]:
-    """Return different values of three digits, rounded up: an arrival at the unrounded time is in time."""
-    found = set()
-    for value in values:
-        step = 10.0 ** (np.floor(np.log10(value)) - 2) if value > 0 else 1e-3
-        found.add(float(f"{np.ceil(round(value / step, 9)) * step:.3g}") or 1e-3)
-    return sorted(found)

@@ -1,5 +1,6 @@
 """What a run came to and why, as sentences: seconds to a target, what rounds are spent on, who was lost, deadlines."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
@@ -9,7 +10,9 @@ import pyarrow.compute as pc
 
 from fedsim.history import History
 from fedsim.history.analyses.explaining import PARTS
+from fedsim.history.analyses.lost import Lost
 from fedsim.history.outcomes import PHASES
+from fedsim.history.tables import Goal
 
 PART_NAMES: Final = dict(
     zip(
@@ -19,6 +22,7 @@ PART_NAMES: Final = dict(
     )
 )
 _WORDS: Final = {"downlink": "downlink", "compute": "work", "uplink": "uplink"}
+_USED_LATE: Final = {"outcome": "late", "fate": "stale-used"}
 _OFTEN: Final = 2
 """Rounds of one client below which it is no cause of their lengths."""
 
@@ -50,11 +54,11 @@ def sentences(
         "" if history.unfinished is None else f"This run is not whole, {history.unfinished}: numbers are those so far.",
         _to_target(history, first),
         _not_evaluated(history, again),
-        *(_compared(first, row | {"run": name}) for name, row in zip(others, rest, strict=True)),
+        *(_compared(history.goal, first, row | {"run": name}) for name, row in zip(others, rest, strict=True)),
         _ended(history),
         *_lost(history),
         *_kept(history, again),
-        *(_deadline(row, again) for row in history.deadline_whatif(list(deadlines_s)).totals().to_pylist()),
+        *(_deadline(history, row, again) for row in history.deadline_whatif(list(deadlines_s)).totals().to_pylist()),
     ]
     return [sentence for sentence in found if sentence]
 
@@ -63,7 +67,9 @@ def _to_target(history: History, row: Mapping[str, Any]) -> str:
     goal, rounds, seconds = history.goal, row["rounds"], row["seconds"]
     if not rounds:
         return f"The first model has {goal} already, at 0 s." if row["reached"] else "No round was over."
-    each = f"{_count(rounds, 'round')} of {in_seconds(row['round_s'])} s"
+    between_s = seconds - history.column("rounds", "duration_s")[:rounds].sum()
+    waits = " with the waits between them" if between_s > 0.005 * seconds else ""
+    each = f"{_count(rounds, 'round')} of {in_seconds(row['round_s'])} s{waits}"
     said = {
         None: f"{each} took {in_seconds(seconds, 6)} s{_without(history)}.",
         True: f"{goal} is first reached at {in_seconds(seconds, 4)} s: {each}.",
@@ -97,12 +103,11 @@ def _without(history: History) -> str:
     return f"; it has no accuracy, and ends with {', '.join(f'{name} {value:.4g}' for name, value in last.items())}"
 
 
-def _compared(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+def _compared(goal: Goal, one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """Return which factor makes the difference between two runs."""
     if one["reached"] is not other["reached"] or not one["rounds"] or not other["rounds"]:
-        return (
-            f"{other['run']}: {'reaches it' if other['reached'] else 'does not reach it'}, so that no factor is known."
-        )
+        what = {True: f"reaches {goal}", False: f"never reaches {goal}", None: f"has no {goal.metric}"}
+        return f"{other['run']}: {what[other['reached']]}, so that no factor is known."
     ratio, rounds, each = (other[name] / one[name] for name in ("seconds", "rounds", "round_s"))
     said = (
         f"{other['run']}: {other['seconds']:,.4g} s, {ratio:.2f} times as long = {rounds:.2f} times the rounds x "
@@ -128,7 +133,8 @@ def _ended(history: History) -> str:
     lasted_s = sum(row["duration_s"] for row in rows if cause in (row["cause"], row["phase"]))
     what = {"deadline": "the deadline", "wait": "no update, after a wait", "restart": "a crash of the server"}
     by = what.get(cause, f"the {_WORDS.get(cause, cause)} of the last client")
-    said = f"Of {_count(len(rows), 'round')} {count:,} ended with {by}, {lasted_s / total_s:.0%} of the time"
+    edges = "" if history.edge_rounds is None else " of edge servers"
+    said = f"Of {_count(len(rows), 'round')}{edges} {count:,} ended with {by}, {lasted_s / total_s:.0%} of the time"
     named = Counter(row["client"] for row in rows if row["phase"] == cause)
     client, often = named.most_common(1)[0] if named else (None, 0)
     if often < _OFTEN:
@@ -145,9 +151,11 @@ def _lost(history: History) -> list[str]:
     in_phase = [(pc.sum(table.column(phase)).as_py(), _WORDS[phase]) for phase in PHASES]
     where = ", ".join(f"{count:,} in the {phase}" for count, phase in sorted(in_phase, reverse=True) if count)
     how = f"{late:,} late, {dropped:,} dropped" if late and dropped else "all late" if late else "all dropped"
+    became = (pc.equal(history.participations.column(name), value) for name, value in _USED_LATE.items())
+    used = pc.sum(pc.and_(*became)).as_py() or 0
     return [
-        f"Lost were {late + dropped:,} of {_count(started, 'participation')}, {how}, of "
-        f"{_clients(history, table.num_rows)}; {where}."
+        f"{'Not in time' if used else 'Lost'} were {late + dropped:,} of {_count(started, 'participation')}, {how}, of "
+        f"{_clients(history, table.num_rows)}; {where}{f'; {used:,} of them were used later' * bool(used)}."
     ]
 
 
@@ -161,18 +169,25 @@ def _clients(history: History, count: int) -> str:
 
 def _kept(history: History, again: RunAgain) -> list[str]:
     """Return which deadlines would have kept the late ones, and how they are had where that is not seen."""
-    table = history.lost()
-    if not pc.sum(table.column("late")).as_py():
+    found = Lost.of(history)
+    if not found.late.any():
         return []
     rows = history.deadlines_that_keep().to_pylist()
-    if all(row["deadline_s"] is not None for row in rows):
-        return [f"A deadline of {_shares(rows, '')} of the late ones."]
     seen = [row for row in rows if row["about_s"] is not None]
-    said = f"A deadline of {_shares(seen, 'about ')} of the late ones. " if seen else ""
+    what, least = "Giving up after" if found.one_by_one else "A deadline of", "at least " * (len(seen) < len(rows))
+    said = f"{what} {_shares(seen, least)} of the late ones. " if seen else ""
+    if all(row["deadline_s"] is not None for row in rows):
+        return [said.rstrip()]
     why = "For exact seconds"
     if len(seen) < len(rows):
         which = "What would have kept the rest" if seen else "A deadline that would have kept them"
         why = f"{which} cannot be seen in this history, which cancels late clients; to see it"
+    if found.one_by_one:
+        # Such servers have a rule of their own for late clients.
+        longer_s = float(f"{4 * found.limit_s[found.late].max():.3g}")
+        return [f"{said}{why}: {again({'rounds.policy.give_up_s': longer_s}, f'give-up-{longer_s:g}')}"]
+    if found.goes_on:
+        return [f"{said}{'The others were on their way as the run ended.' if len(seen) < len(rows) else ''}".rstrip()]
     return [f"{said}{why}: {again({'rounds.late.kind': 'drop'}, 'late-drop')}"]
 
 
@@ -180,14 +195,19 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _shares(rows: Sequence[Mapping[str, Any]], about: str) -> str:
+def _shares(rows: Sequence[Mapping[str, Any]], least: str) -> str:
     """Return deadlines and the shares of late clients that each would have kept, in words."""
-    first, *rest = (f"{about}{in_seconds(row['about_s'])} s{{}} {row['share']:.0%}" for row in rows)
-    return ", ".join([first.format(" would have kept"), *(one.format("") for one in rest)])
+    about = ["about " * (row["deadline_s"] is None) for row in rows]
+    first, *rest = (
+        f"{near}{in_seconds(rounded_up(row['about_s']))} s{{}} {row['share']:.0%}"
+        for near, row in zip(about, rows, strict=True)
+    )
+    return ", ".join([first.format(f" would have kept {least}".rstrip()), *(one.format("") for one in rest)])
 
 
-def _deadline(row: Mapping[str, Any], again: RunAgain) -> str:
+def _deadline(history: History, row: Mapping[str, Any], again: RunAgain) -> str:
     deadline_s = row["deadline_s"]
+    of_edges = "" if history.edge_rounds is None else " of the rounds of edge servers"
     if row["saved_s"] is None:
         values = {"rounds.policy.kind": "deadline", "rounds.policy.deadline_s": float(f"{deadline_s:.6g}")}
         return (
@@ -195,8 +215,9 @@ def _deadline(row: Mapping[str, Any], again: RunAgain) -> str:
             f"it: {again(values, f'deadline-{deadline_s:g}')}"
         )
     return (
-        f"A deadline of {deadline_s:g} s would have saved {in_seconds(row['saved_s'], 4)} s ({row['saved_share']:.1%}) "
-        f"and lost {_count(row['lost'], 'used update')} ({row['lost_share']:.1%}), every round taken as it was."
+        f"A deadline of {deadline_s:g} s would have saved {in_seconds(row['saved_s'], 4)} s{of_edges} "
+        f"({row['saved_share']:.1%}) and lost {_count(row['lost'], 'used update')} ({row['lost_share']:.1%}), every "
+        "round taken as it was."
     )
 
 
@@ -221,3 +242,14 @@ def in_seconds(seconds: float, digits: int = 3) -> str:
     """Return seconds with some digits, or as a whole number of more: 0.839, 27,000."""
     whole = abs(seconds) >= 10 ** (digits - 1)
     return f"{seconds:,.0f}" if whole else f"{seconds:.{digits}g}"
+
+
+def fixed(value: float, decimals: int) -> str:
+    """Return a number with some decimals, or with three digits where too little would be left of it."""
+    return f"{value:,.{decimals}f}" if value == 0 or value >= 10 ** (1 - decimals) else f"{value:.3g}"
+
+
+def rounded_up(seconds: float) -> float:
+    """Return seconds with three digits, and not less: an arrival at the unrounded instant is in time."""
+    step = 10.0 ** (math.floor(math.log10(seconds)) - 2) if seconds > 0 else 1e-3
+    return float(f"{math.ceil(round(seconds / step, 9)) * step:.3g}")

@@ -110,7 +110,8 @@ def _read(path: Path, file: Path) -> RunState:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
-        raise RunError(f"{path}: holds no run (no readable run.json)") from None
+        study = "; it holds a study: fedsim compare" * (path / "study.toml").exists()
+        raise RunError(f"{path}: holds no run (no readable run.json){study}") from None
     if not isinstance(found, dict) or not {"name", "digest", "status"} <= found.keys():
         raise RunError(f"{file}: is not the state of a run")
     # The first folders had no number.

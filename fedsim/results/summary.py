@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +21,7 @@ from fedsim.history.outcomes import JudgedModel, JudgedSamples
 from fedsim.history.tables import Goal
 from fedsim.results.manifest import SUMMARY, checked_bytes
 from fedsim.results.places import located
+from fedsim.results.sentences import fixed
 from fedsim.results.state import read_state
 
 _TOLD: Final = ("mean", "std", "worst_decile", "best_decile")
@@ -37,8 +39,7 @@ def summarise(
     """Return the summary of a run by the names of its quantities; None for one that does not exist."""
     durations_s = history.column("rounds", "duration_s")
     ends_s = history.column("rounds", "end_s")
-    selected = int(history.column("rounds", "selected").sum())
-    delivered = int(history.column("rounds", "delivered").sum())
+    delivered, late, dropped = (int(history.column("rounds", name).sum()) for name in ("delivered", "late", "dropped"))
     ended_s = float(ends_s[-1]) if ends_s.size else 0.0
     final_s = ended_s if history.until_s is None else min(history.until_s, ended_s)
     in_time = history.column("evaluations", "time_s") <= final_s
@@ -46,9 +47,10 @@ def summarise(
     accuracy = accuracy[~np.isnan(accuracy)]
     reaching = history.reached(above=target_accuracy, held=held)
     leakage, mean_leakage = (history.column("rounds", f"{name}_leakage") for name in ("largest", "mean"))
-    reached, rates = set[int](), Rates()
+    reached, rates = Counter[int](), Rates()
     batches = history.participations.to_batches() if participations is None else participations
     used = spent(history, _noting(batches, reached, rates))
+    selected = reached.total()
     return {
         "rounds": history.rounds.num_rows,
         "simulated_s": ended_s,
@@ -71,8 +73,9 @@ def summarise(
         "final_metrics": {name: value_at(history, name, final_s) for name in history.metrics},
         "participations": selected,
         "delivered_share": delivered / selected if selected else None,
-        "late": int(history.column("rounds", "late").sum()),
-        "dropped": int(history.column("rounds", "dropped").sum()),
+        "late": late,
+        "dropped": dropped,
+        "in_flight": selected - delivered - late - dropped,
         "downlink_bits": used.downlink_bits,
         "uplink_bits": used.uplink_bits,
         "energy_j": used.energy_j if _has_batteries(history) else None,
@@ -115,10 +118,11 @@ def _spread(history: History) -> dict[str, Any]:
     }
 
 
-def _noting(batches: Iterable[pa.RecordBatch], reached: set[int], rates: Rates) -> Iterator[pa.RecordBatch]:
-    """Yield batches of participations; add their clients to a set, and look at their rates."""
+def _noting(batches: Iterable[pa.RecordBatch], reached: Counter[int], rates: Rates) -> Iterator[pa.RecordBatch]:
+    """Yield batches of participations; count those of each client, and look at their rates."""
     for batch in batches:
-        reached.update(pc.unique(batch.column("client")).to_pylist())
+        counts = pc.value_counts(batch.column("client"))
+        reached.update(dict(zip(counts.field(0).to_pylist(), counts.field(1).to_pylist(), strict=True)))
         rates.see(batch)
         yield batch
 
@@ -147,8 +151,8 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         *([("accuracy is that of", judged)] if judged else []),
         (f"{target}, first reached", _first(summary)),
         *([(f"{target}, held for {held} evaluations", shown("time_to_accuracy_held_s", "{:,.2f} s"))] * (held > 1)),
-        (f"final accuracy{_budget(summary)}", shown("final_accuracy", "{:.2%}")),
-        ("best accuracy", shown("best_accuracy", "{:.2%}")),
+        (f"final accuracy{_budget(summary, 'at')}", shown("final_accuracy", "{:.2%}")),
+        (f"best accuracy{_budget(summary, 'up to')}", shown("best_accuracy", "{:.2%}")),
     ]
     lines = [
         *([_of_target(summary)] if summary.get("target") else []),
@@ -159,11 +163,12 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
             if name != "accuracy"
         ),
         ("rounds", shown("rounds", "{:,}")),
-        ("simulated time", shown("simulated_s", "{:,.2f} s")),
-        ("mean round", shown("mean_round_s", "{:.3f} s")),
+        ("simulated time", f"{fixed(summary['simulated_s'], 2)} s"),
+        ("mean round", "-" if (mean_s := summary.get("mean_round_s")) is None else f"{fixed(mean_s, 3)} s"),
         ("participations", shown("participations", "{:,}")),
         ("delivered", shown("delivered_share", "{:.1%}")),
         ("late, dropped", f"{shown('late', '{:,}')}, {shown('dropped', '{:,}')}"),
+        *([("in flight at the end", shown("in_flight", "{:,}"))] * bool(summary.get("in_flight"))),
         ("wasted time, bits", f"{shown('wasted_time_share', '{:.1%}')}, {shown('wasted_bits_share', '{:.1%}')}"),
         ("wasted work", shown("wasted_work_share", "{:.1%}")),
         ("bits down, up", f"{shown('downlink_bits', '{:.4g}')}, {shown('uplink_bits', '{:.4g}')}"),
@@ -198,12 +203,12 @@ def _judged(history: History) -> str | None:
 
 def _of_target(summary: dict[str, Any]) -> tuple[str, str]:
     first_s = summary["time_to_target_s"]
-    return f"time to {Goal(**summary['target'])}, first reached", "-" if first_s is None else f"{first_s:,.2f} s"
+    return f"time to {Goal(**summary['target'])}, first reached", "-" if first_s is None else f"{fixed(first_s, 2)} s"
 
 
-def _budget(summary: dict[str, Any]) -> str:
-    """Return of which second the final model is where a run has a budget of time: its end, or that of the run."""
-    return "" if summary.get("until_s") is None else f" at {summary['final_s']:,.6g} s"
+def _budget(summary: dict[str, Any], which: str) -> str:
+    """Return up to which second models count where a run has a budget of time: its end, or that of the run."""
+    return "" if summary.get("until_s") is None else f" {which} {summary['final_s']:,.6g} s"
 
 
 def _first(summary: dict[str, Any]) -> str:
@@ -213,5 +218,5 @@ def _first(summary: dict[str, Any]) -> str:
     if first_s is None or after_s is None:
         return "-"
     if after_s == first_s:
-        return f"{first_s:,.2f} s"
-    return f"{first_s:,.2f} s; models from {after_s:,.2f} s on were not evaluated"
+        return f"{fixed(first_s, 2)} s"
+    return f"{fixed(first_s, 2)} s; models from {fixed(after_s, 2)} s on were not evaluated"

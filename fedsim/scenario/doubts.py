@@ -100,4 +100,13 @@ def _of_rounds(scenario: Scenario) -> Iterator[str]:
             f"{policy.reach:g} times the slowest delivery; longest_s limits it too"
         )
     if isinstance(cohort, int) and cohort == clients > 1 and scenario.rounds.edges is None:
-        yield f"selector.cohort = {cohort} is the whole crowd: every client takes part in every round"
+        yield (
+            f"selector.cohort = {cohort} is the whole crowd: every client that is there takes part, unless the "
+            "selector draws some of them several times"
+        )
+    target, told = scenario.rounds.target_accuracy, scenario.results.target_accuracy
+    if target is not None and target < told:
+        yield (
+            f"rounds.target_accuracy = {target:g} ends the run before results.target_accuracy = {told:g}, whose second "
+            f"is told, is reached; results.target_accuracy = {target:g} tells when the run got there"
+        )

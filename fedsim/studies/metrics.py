@@ -88,9 +88,8 @@ def metric(name: str) -> Metric:
         return Metric(name, "s", -1, lambda h: times_s(h, share))
     if name in _FIXED:
         return _FIXED[name]
-    raise FedsimError(
-        f"metric: {name!r} is not known{suggest(name, _FIXED)}; allowed: names as {_EXAMPLES}, and {', '.join(_FIXED)}"
-    )
+    names = [*_EXAMPLES.split(", "), *_FIXED]
+    raise FedsimError(f"metric: {name!r} is not known{suggest(name, names)}; allowed: names as {', '.join(names)}")
 
 
 def needs(names: Iterable[str], horizon: Mapping[str, float]) -> list[tuple[Metric, float]]:

@@ -130,6 +130,36 @@ def test_each_class_has_its_speed(tmp_path):
     assert len(set(speeds.tolist())) == 2
 
 
+def test_rounds_that_end_at_their_deadline_agree_whatever_the_digits_of_the_clock(tmp_path):
+    """A downlink of 0.1 s for all, and uplinks of which a quarter is too long for 1.7 s: most rounds end then."""
+    log = logged(
+        tmp_path / "run",
+        network={
+            "kind": "latency",
+            "downlink": {"kind": "constant", "value_s": 0.1},
+            "uplink": {"kind": "log-normal", "median_s": 1.0, "sigma": 0.7},
+        },
+        devices={"compute": "zero"},
+        rounds={"count": 60, "policy": {"kind": "deadline", "deadline_s": 1.7}},
+    )
+    found = calibrate(log)
+    assert found.phases[0].effects.spread_sigma == 0.0
+    rounds = [one for one in found.agreements if one.title.startswith("rounds")]
+    assert all(one.distance < 0.2 and one.p_value > 0.2 for one in rounds)
+
+
+def test_notes_name_what_is_simulated_where_a_log_has_no_rounds(tmp_path):
+    """Of three clients; participations of at most 1.39 s, of which one is late."""
+    place = tmp_path / "log.csv"
+    lines = [f"{i % 3},{1 + i / 100},{'late' if i == 7 else 'delivered'}" for i in range(40)]
+    place.write_text("client,uplink_s,outcome\n" + "\n".join(lines))
+    found = calibrate(read_log(place), rounds=20)
+    assert found.scenario.selector.options["cohort"] == 3
+    said = " ".join(found.notes)
+    assert "cohorts of 3 are simulated" in said
+    assert "a deadline of 13.9 s, ten times the longest participation, is taken" in said
+
+
 def test_policy_and_selector_of_a_base_are_kept(tmp_path):
     place = tmp_path / "log.csv"
     place.write_text("client,uplink_s\n" + "\n".join(f"{i % 10},{1 + i / 100}" for i in range(100)))

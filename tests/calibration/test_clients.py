@@ -37,6 +37,13 @@ def test_clients_that_are_alike_get_no_factors():
         assert found.drawn_s is times_s
 
 
+def test_what_the_rounding_of_a_clock_leaves_is_no_spread():
+    client = np.repeat(np.arange(CLIENTS), 5)
+    times_s = 0.1 + np.spacing(0.1) * (client % 3)
+    found = effects(times_s, np.zeros(client.size, bool), client, 0 * client, CLIENTS, "crowd")
+    assert (found.significant, found.spread_sigma) == (False, 0.0)
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize("limit_s", [np.inf, 1.3])
 def test_each_client_s_factor_is_found_also_behind_a_deadline(limit_s):

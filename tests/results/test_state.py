@@ -61,3 +61,9 @@ def test_a_file_that_is_no_state_is_refused(text, tmp_path):
     (tmp_path / "run.json").write_text(text)
     with pytest.raises(RunError, match=r"holds no run|is not the state of a run"):
         read_state(tmp_path)
+
+
+def test_a_folder_of_a_study_is_named(tmp_path):
+    (tmp_path / "study.toml").touch()
+    with pytest.raises(RunError, match="it holds a study: fedsim compare"):
+        read_state(tmp_path)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from fedsim import simulate
+from fedsim import Scenario, simulate
 from fedsim.errors import ScenarioError
 from fedsim.network.radio.sionna import link
 from fedsim.privacy import Privacy
@@ -64,7 +64,16 @@ def test_deadlines_that_lost_clients_make_longer_are_named():
 
 def test_a_cohort_that_is_the_crowd_is_named():
     whole = BITS.replace({"selector.cohort": 6})
-    assert doubts_of(whole) == ("selector.cohort = 6 is the whole crowd: every client takes part in every round",)
+    (said,) = doubts_of(whole)
+    assert said.startswith("selector.cohort = 6 is the whole crowd: every client that is there takes part, unless")
+
+
+def test_a_target_that_ends_a_run_before_the_one_that_is_told_is_named():
+    ends = Scenario.load("scenarios/quickstart.toml").replace({"rounds.target_accuracy": 0.7})
+    (said,) = doubts_of(ends)
+    assert said.startswith("rounds.target_accuracy = 0.7 ends the run before results.target_accuracy = 0.8")
+    assert not doubts_of(ends.replace({"results.target_accuracy": 0.7}))
+    assert not doubts_of(ends.replace({"rounds.target_accuracy": 0.9}))
 
 
 ASYNCHRONOUS = {"rounds.policy": {"kind": "fedbuff", "concurrency": 3, "buffer": 2}}

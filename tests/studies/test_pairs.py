@@ -50,6 +50,7 @@ def test_unreached_values_count_as_the_horizon():
     assert found.means == (25.0, pytest.approx((5 + 12 + 40 + 10 + 40) / 5))
     assert math.isnan(found.ratio), "no ratio where a value is only a bound"
     assert found.p_shares == 1.0, "of 3 pairs in which one run reaches it: 1 and 2"
+    assert Line("time_to_80%", "b", "a", found).cells()[-1] == "1 / 2", "in the order of the means before it"
 
 
 def test_a_horizon_beyond_all_values_changes_nothing():
@@ -104,6 +105,7 @@ def test_cells_have_as_many_places_as_the_half_width():
     """Of -5, -4.5, -5: the mean is -29/6, the error 1/6, and t of 2 degrees 4.302653; times: the root of 1/18."""
     line = Line("time_to_80%", "b", "a", paired(sample([9, 8, 7], [4, 3.5, 2])), 0.012)
     assert line.cells() == ("time_to_80% (s)", "b", "3", "8", "3.17", "-4.83 +- 0.72", "0.382", "0.012", "-")
+    assert Line("rounds", "b", "a", paired(sample([30, 10, 20], [10, 30, 19.9]))).cells()[5].startswith("0 +- ")
 
 
 @pytest.mark.parametrize(

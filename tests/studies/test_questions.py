@@ -194,7 +194,7 @@ def test_round_times_in_the_long_run_are_those_of_closed_forms(policy, mean_s, m
     median, ends = found.quantiles[0.5]
     assert ends.low < median_s < ends.high
     assert median == pytest.approx(median_s, rel=0.05)
-    assert "100 % below" in (said := steady(simulate(exponential(policy)), shares=(1.0,)).sentences[1])
+    assert "100 % within" in (said := steady(simulate(exponential(policy)), shares=(1.0,)).sentences[1])
     assert said.endswith("s (no interval).")
     with pytest.raises(FedsimError, match="are too few"):
         steady(simulate(ALL))
@@ -209,11 +209,22 @@ def test_the_long_run_from_the_command_line(tmp_path, capsys):
     app(["steady", str(file), "--rounds", "400", "--quantile", "0.9"], standalone_mode=False)
     said = " ".join(capsys.readouterr().out.split())
     assert "rounds of warm-up, found by MSER-5, are left out" in said
-    assert "90 % below" in said
+    assert "90 % within" in said
     assert "s (an interval takes 800 rounds)" in said, "two rounds of each batch are beyond it"
     assert "400 rounds took" in said
     with pytest.raises(FedsimError, match="between 0 and 1"):
         app(["steady", str(file), "--quantile", "95"], standalone_mode=False)
+
+
+def test_a_figure_that_cannot_be_drawn_is_refused_before_the_search(tmp_path):
+    from fedsim.cli import app
+
+    file = tmp_path / "four.toml"
+    file.write_text(exponential("wait-for-all").to_toml())
+    arguments = ["--over", "rounds.count=1..3", "--for", "simulated_s", "--plot", str(tmp_path / "front.png")]
+    with pytest.raises(FedsimError, match="--plot: --for simulated_s is not allowed; a Pareto figure needs two"):
+        app(["best", str(file), *arguments, "--out", str(tmp_path / "best")], standalone_mode=False)
+    assert not (tmp_path / "best").exists()
 
 
 def test_a_warm_up_is_left_out():

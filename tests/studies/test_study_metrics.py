@@ -103,6 +103,8 @@ def test_a_name_that_is_none_is_refused():
         FedsimError, match=r"'mean_rounds_s' is not known \(did you mean 'mean_round_s'\?\); allowed: names as"
     ):
         metric("mean_rounds_s")
+    with pytest.raises(FedsimError, match=r"did you mean 'time_to_80%'"):
+        metric("time_to_80")
 
 
 def test_runs_whose_models_were_evaluated_at_other_intervals_are_not_compared(learning):

@@ -370,6 +370,11 @@ def test_the_command_line_sweeps_compares_and_plots(tmp_path, monkeypatch, capsy
     assert "mean_round_s: 'cohort=3' against 'cohort=1'" in said
     typed("plot", "runs/1-1", "runs/1-2", "runs/3-1", "runs/3-2", "--y", "duration", "--out", "b.png")
     assert (tmp_path / "b.png").exists()
+    for many in (3, 4):
+        policy = f'rounds.policy={{kind="fedasync",concurrency={many}}}'
+        typed("run", "base.toml", "--set", policy, "--set", "rounds.count=20", "--out", f"runs/a{many}", "--quiet")
+    with pytest.raises(FedsimError, match="is not drawn, as no difference is known"):
+        typed("compare", "runs/a3", "runs/a4", "--why", "--plot", "c.png")
 
 
 def test_a_run_whose_own_part_read_another_file_is_made_again(tmp_path, monkeypatch, capsys):

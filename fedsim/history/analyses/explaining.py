@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from fedsim.arrays import FloatArray
+from fedsim.clock import TIE_ULPS
 from fedsim.history.analyses.targets import reached
 from fedsim.history.columns import SECONDS, RoundColumns, edges_of
 from fedsim.history.tables import Tables
@@ -106,4 +107,6 @@ def _parts(run: Tables, count: int) -> FloatArray:
     # A round begins where the one before has ended, also where the server waited in between.
     means_s[0] = means_s[0] + (rounds.start_s[:count] - (rounds.end_s[:count] - lengths_s))
     waiting_s = lengths_s - np.sum(means_s, axis=0)
-    return np.array([of.mean() for of in (*means_s, waiting_s)])
+    parts_s = np.array([of.mean() for of in (*means_s, waiting_s)])
+    # What is left of sums of the same seconds is no part of a round.
+    return np.where(np.abs(parts_s) <= TIE_ULPS * np.spacing(rounds.end_s[count - 1]), 0.0, parts_s)

@@ -8,9 +8,10 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.clock import TIE_ULPS
 from fedsim.errors import RunError
 from fedsim.history.columns import RoundColumns, codes_of, edges_of
-from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK, Outcome
+from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK, Outcome, RoundEnd
 from fedsim.history.tables import Tables
 
 SHARES: Final = (0.5, 0.9, 1.0)
@@ -21,7 +22,8 @@ class Lost:
     """The n participations that did not end in time, and how long each would have taken; shape (n,).
 
     A late client that went on has arrived: its seconds are known. Of one that was cancelled in its uplink they are
-    about those at the mean rate that it had until then. Of others nothing is known.
+    about those at the mean rate that it had until then. Of others nothing is known. Where clients are sent one by one,
+    those that were still in flight as the run ended are neither late nor lost.
     """
 
     client: IntArray
@@ -30,12 +32,17 @@ class Lost:
     limit_s: FloatArray
     known_s: FloatArray
     about_s: FloatArray
+    one_by_one: bool
 
     @classmethod
     def of(cls, tables: Tables) -> Self:
-        """Return them; times count from when the round sent its cohort, and a limit is when the round ended."""
+        """Return them; times count from when the round sent its cohort, and a limit is when the round ended.
+
+        Where clients are sent one by one, each has its own beginning, and is given up at its limit.
+        """
         outcome = codes_of(tables.participations.column("outcome"), Outcome)
-        at = np.flatnonzero(outcome != Outcome.DELIVERED)
+        in_flight, one_by_one = _in_flight(tables)
+        at = np.flatnonzero((outcome != Outcome.DELIVERED) & ~in_flight)
         names = ("start_s", "end_s", "downlink_s", "compute_s", "uplink_s", "uplink_bits")
         start_s, end_s, downlink_s, compute_s, uplink_s, sent = (
             tables.column("participations", name)[at] for name in names
@@ -44,6 +51,8 @@ class Lost:
         place = rounds.numbered(edges_of(tables)[at], tables.column("participations", "round")[at].astype(np.int64))
         # A round that was not over has no end yet.
         began_s, over_s = np.append(rounds.sent_s(tables), np.nan)[place], np.append(rounds.end_s, np.nan)[place]
+        if one_by_one:
+            began_s, over_s = start_s, end_s
         cut = tables.column("participations", "cut_in")[at]
         arrived = tables.participations.column("cut_in").is_null().to_numpy()[at]
         left_s = over_s - start_s
@@ -52,11 +61,36 @@ class Lost:
         known_s = np.where(arrived, end_s - began_s, np.nan)
         late = outcome[at] == Outcome.LATE
         whole = tables.column("participations", "uplink_bits")[outcome == Outcome.DELIVERED].max(initial=0.0)
-        partly = late & ~arrived & (phase == UPLINK) & (sent > 0) & (whole > sent)
+        # No deadline keeps what a crash of the server has cut.
+        crashed = np.append(rounds.ended_by == RoundEnd.RESTART, False)[place]
+        partly = late & ~arrived & ~crashed & (phase == UPLINK) & (sent > 0) & (whole > sent)
         with np.errstate(divide="ignore", invalid="ignore"):
             rest_s = np.where(partly, (whole - sent) / sent * uplink_s, np.nan)
         about_s = np.where(arrived, known_s, end_s - began_s + rest_s)
-        return cls(tables.column("participations", "client")[at], late, phase, over_s - began_s, known_s, about_s)
+        client = tables.column("participations", "client")[at]
+        return cls(client, late, phase, over_s - began_s, known_s, about_s, one_by_one)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether late clients go on: some have arrived."""
+        return bool(np.isfinite(self.known_s[self.late]).any())
+
+
+def _in_flight(tables: Tables) -> tuple[BoolArray, bool]:
+    """Return which participations the end of the run alone has ended, shape (N,); whether clients go one by one.
+
+    A server of cohorts counts each member in its round. One that fills places counts whom it has given up.
+    """
+    rounds = RoundColumns.of(tables)
+    place = rounds.numbered(edges_of(tables), tables.column("participations", "round").astype(np.int64))
+    ended_s = tables.column("participations", "end_s")
+    late = codes_of(tables.participations.column("outcome"), Outcome) == Outcome.LATE
+    last_s = ended_s.max(initial=0.0)
+    cut = late & tables.participations.column("cut_in").is_valid().to_numpy()
+    cut &= last_s - ended_s <= TIE_ULPS * np.spacing(last_s)
+    over = place < rounds.round.size
+    one_by_one = bool(np.count_nonzero(over) > rounds.delivered.sum() + rounds.missing.sum())
+    return cut & (~over | one_by_one), one_by_one
 
 
 def lost(tables: Tables) -> pa.Table:

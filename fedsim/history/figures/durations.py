@@ -40,7 +40,7 @@ def draw_durations(history: Tables, out: str | Path | None = None) -> "Figure":
     axes = figure.add_subplot()
     drawn: list[Artist] = []
     names = [
-        f"{rounds.round.size:,} rounds",
+        f"{rounds.round.size:,} rounds{' of edge servers' * (history.edge_rounds is not None)}",
         f"{history.participations.num_rows:,} participations, {delivered:.0%} delivered",
     ]
     for seconds, whole, colour in ((lasted_s, 1.0, COLOURS[0]), (took_s, delivered, COLOURS[1])):

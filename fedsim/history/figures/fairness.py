@@ -36,9 +36,10 @@ def draw_clients(
                 f"{label}: holds no accuracy of clients to draw; a run with results.evaluate_clients = 'last' or a "
                 "number has it"
             )
+        ascending = np.sort(accuracy)
         drawn += axes.plot(
-            np.arange(1, accuracy.size + 1) / accuracy.size,
-            np.sort(accuracy),
+            np.arange(accuracy.size + 1) / accuracy.size,
+            np.concatenate([ascending[:1], ascending]),
             color=COLOURS[i % len(COLOURS)],
             linestyle=STYLES[i // len(COLOURS) % len(STYLES)],
             drawstyle="steps-pre",

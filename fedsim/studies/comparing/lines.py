@@ -23,14 +23,14 @@ class Line:
     def cells(self) -> tuple[str, ...]:
         """Return the line as text, in the order of `COLUMNS`."""
         one, unit = self.paired, metric(self.metric).unit
-        counts = f"{one.unreached[1]} / {one.unreached[0]}" if any(one.unreached) else "-"
+        counts = f"{one.unreached[0]} / {one.unreached[1]}" if any(one.unreached) else "-"
         head = (f"{self.metric} ({unit})" if unit else self.metric, self.variant, str(one.pairs))
         if one.refused:
             return (*head, "-", "-", "refused", "-", "-", counts)
         half = one.interval.half
         # Two digits of the half width, and as many places of the difference.
         places = 1 - math.floor(math.log10(half)) if half > 0 else -1
-        difference = f"{one.difference:.{places}f}" if places >= 0 else _number(one.difference)
+        difference = f"{one.difference:z.{places}f}" if places >= 0 else _number(one.difference)
         numbers = (*map(_number, one.means), f"{difference} +- {half:.2g}", _number(one.ratio))
         return (*head, *numbers, _number(self.holm, 2), counts)
 

@@ -67,7 +67,7 @@ def _why(first: Mapping[int, History], second: Mapping[int, History], baseline: 
         note = "no pair has rounds of which each update belongs to one"
         if missed:
             goal = next(iter(first.values())).goal
-            note = f"{missed} of {len(pairs)} pairs have a run that does not reach {goal}"
+            note = f"{missed} of {len(pairs)} pairs have a run that does not reach {goal} in its own rounds"
         return Why(variant, baseline, 0, np.nan, Interval(), {}, note)
     values = np.array(parted)
     factors = {

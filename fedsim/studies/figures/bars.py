@@ -56,8 +56,8 @@ def draw_points(
     points: Sequence[Sequence[float]], front: Sequence[Sequence[float]], names: Sequence[str], out: str | Path
 ) -> None:
     """Write points in two metrics, and in steps those that no other one beats."""
-    figure, axes = _empty(8)
-    axes.lines[0].remove()
+    figure = new_figure(7.5, 4.4)
+    axes = figure.add_subplot()
     axes.plot(*zip(*points, strict=True), "o", color=COLOURS[5], label="tried")
     axes.plot(*zip(*front, strict=True), "o-", color=COLOURS[1], label="beaten by no other", drawstyle="steps-post")
     as_it_is(axes.xaxis.label, names[0])

@@ -42,7 +42,7 @@ class Steady:
             beyond, half = min(share, 1 - share), f"+- {ends.half:.2g}"
             if math.isnan(ends.half):
                 half = f"(an interval takes {_BATCHES * _BEYOND / beyond:,.0f} rounds)" if beyond else "(no interval)"
-            shown.append(f"{100 * share:g} % below {value:.4g} s {half}")
+            shown.append(f"{100 * share:g} % within {value:.4g} s {half}")
         return [first, f"{', '.join(shown)}."]
 
 

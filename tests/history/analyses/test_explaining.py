@@ -7,6 +7,7 @@ from fedsim.history.analyses.explaining import PARTS
 from fedsim.results import sentences
 from fedsim.rounds import Deadline, WaitForAll
 from fedsim.rounds.policies.asynchronous import FedAsync
+from fedsim.rounds.policies.late import Drop, Stale
 from tests.support.worlds import Asking, CountingLearner, serve
 
 # Client 0 takes 1 + 3 + 0.5 s and client 1 takes 1 + 1 + 4 s.
@@ -42,6 +43,12 @@ def test_questions_come_before_and_clients_without_delivery_do_not_count():
     assert parts(hurried.explain().to_pylist()[0]) == {"downlink": 1.0, "compute": 3.0, "uplink": 0.5}
     nobody, *_ = serve(Deadline(deadline_s=2), *WORLD)
     assert parts(nobody.explain().to_pylist()[0]) == {"waiting": 2.0}
+
+
+def test_what_rounding_leaves_of_sums_is_no_part_of_a_round():
+    """Rounds of 0.1 + 0.2 + 0.3 s, of which none has a wait."""
+    history, *_ = serve(WaitForAll(), [0.1], [0.2], [0.3], count=7)
+    assert parts(history.explain().to_pylist()[0]).keys() == {"downlink", "compute", "uplink"}
 
 
 def test_rounds_that_overlap_are_not_divided():
@@ -86,3 +93,41 @@ def test_sentences_say_what_is_not_seen_and_how_it_is_had():
         "A deadline of 10 s cannot be seen in this history, whose rounds lost clients earlier; to see it: "
         "simulate(scenario.replace({'rounds.policy.kind': 'deadline', 'rounds.policy.deadline_s': 10.0}))",
     ]
+
+
+def test_a_run_beside_that_has_no_such_metric_says_so():
+    learnt, *_ = serve(WaitForAll(), *WORLD, learner=learner(0.9))
+    timed = Recorder("timing").history()
+    assert sentences(learnt, beside={"timing": timed})[1] == "timing: has no accuracy, so that no factor is known."
+    assert (
+        sentences(timed, beside={"learnt": learnt})[1] == "learnt: reaches 80 % accuracy, so that no factor is known."
+    )
+
+
+def test_a_sentence_about_what_is_partly_seen_says_at_least_and_asks_for_no_run_that_there_is():
+    """Of clients that go on 1 arrives at 6 s, and 2 is on its way as the run ends."""
+    cut, *_ = serve(Deadline(deadline_s=4), [1, 1, 1], [1, 1, 9], [1, 4, 9])
+    assert sentences(cut)[-1] == (
+        "A deadline of about 6 s would have kept at least 50% of the late ones. What would have kept the rest cannot "
+        "be seen in this history, which cancels late clients; to see it: "
+        "simulate(scenario.replace({'rounds.late.kind': 'drop'}))"
+    )
+    dropped, *_ = serve(Deadline(deadline_s=4), [1, 1, 1], [1, 1, 30], [1, 4, 9], late=Drop(), count=2)
+    assert sentences(dropped)[-1] == (
+        "A deadline of 6 s would have kept at least 50% of the late ones. The others were on their way as the run "
+        "ended."
+    )
+
+
+def test_late_updates_that_are_used_later_are_not_called_lost():
+    """Client 1 arrives at 6 s, in the second round."""
+    stale, *_ = serve(Deadline(deadline_s=4), [1, 1], [1, 1], [1, 4], late=Stale(), count=2)
+    said = "Not in time were 1 of 3 participations, all late, of 1 client; 1 in the uplink; 1 of them were used later."
+    assert said in sentences(stale)
+
+
+def test_clients_sent_one_by_one_are_late_when_they_were_given_up():
+    """Client 1 is given up 4 s after it was sent, in its uplink that would have taken 2 s more."""
+    served, *_ = serve(FedAsync(concurrency=2, give_up_s=4.0), [1, 1], [1, 1], [1, 4], count=7)
+    assert sentences(served)[-1].startswith("Giving up after about 6 s would have kept 50%, about 6 s 90%")
+    assert "{'rounds.policy.give_up_s': 16.0}" in sentences(served)[-1]

@@ -6,6 +6,7 @@ import pytest
 from fedsim.errors import RunError
 from fedsim.history import Recorder
 from fedsim.rounds import Deadline, WaitForAll
+from fedsim.rounds.effects.faults.settings import ServerRestart
 from fedsim.rounds.policies.late import Drop
 from tests.support.stories import rows
 from tests.support.worlds import serve
@@ -26,6 +27,17 @@ def test_of_cancelled_clients_an_upload_tells_about_how_much_was_lacking():
     assert rows(history.lost(), "missed_by_s", "missed_by_about_s") == [(None, 2.0), (None, None), (None, None)]
     kept = history.deadlines_that_keep([0.5, 0.51, 1.0])
     assert rows(kept, "share", "deadline_s", "about_s") == [(0.5, None, 7.0), (0.51, None, None), (1.0, None, None)]
+
+
+def test_no_deadline_keeps_what_a_crash_of_the_server_has_cut():
+    """The deadline of the first round cuts client 1 in the middle of its upload, and a crash its next one."""
+    crash = ServerRestart(at_s=(7.0,), down_s=1.0)
+    times = [1, 1], [1, 1], [0.5, 4]
+    history, *_ = serve(Deadline(deadline_s=4), *times, server_restart=crash, count=2)
+    assert history.column("rounds", "ended_by").tolist() == ["deadline", "restart"]
+    assert rows(history.lost(), "client", "late", "missed_by_about_s") == [(1, 2, 2.0)]
+    kept = history.deadlines_that_keep([0.5, 1.0])
+    assert rows(kept, "about_s") == [(6.0,), (None,)]
 
 
 def test_of_clients_that_go_on_the_seconds_are_known():

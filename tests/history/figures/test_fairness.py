@@ -22,9 +22,9 @@ def test_accuracies_of_the_last_evaluation_ascend_over_the_share_of_clients(tmp_
     figure = draw_clients(runs, labels=["a", "b"], out=tmp_path / "clients.png")
     first, second = figure.axes[0].get_lines()
     assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["a, round 3", "b, round 3"]
-    np.testing.assert_allclose(first.get_xdata(), [0.25, 0.5, 0.75, 1.0])
-    np.testing.assert_allclose(first.get_ydata(), [0.0, 0.1, 0.2, 0.3])
-    np.testing.assert_allclose(second.get_ydata(), [0.1] * 4)
+    np.testing.assert_allclose(first.get_xdata(), [0.0, 0.25, 0.5, 0.75, 1.0])
+    np.testing.assert_allclose(first.get_ydata(), [0.0, 0.0, 0.1, 0.2, 0.3], err_msg="the first step is the lowest's")
+    np.testing.assert_allclose(second.get_ydata(), [0.1] * 5)
     assert (tmp_path / "clients.png").read_bytes().startswith(b"\x89PNG")
 
 
