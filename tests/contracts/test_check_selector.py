@@ -170,7 +170,7 @@ class Uncopyable(Sound):
     ],
 )
 def test_sound_selectors_pass(sound):
-    check_selector(sound(), clients=12, rounds=6)
+    check_selector(sound(), clients=12, rounds=4)
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def count_on_answers(self, view, rng):
 
 @pytest.mark.parametrize("sound", [Asking, MeasuringAll, stating(Sound, oracle=True, select=foresee)])
 def test_sound_questions_pass(sound):
-    check_selector(sound(), rounds=6)
+    check_selector(sound(), clients=12, rounds=4)
 
 
 @pytest.mark.slow
