@@ -119,20 +119,18 @@ def test_a_run_that_shares_a_store_trains_nothing_twice():
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("clients", "selector", "low", "high"),
+    ("selector", "low", "high"),
     [
         # Facts of the authors' logs (one seed of 300 rounds each); the bands are theirs, widened by four standard
         # errors of the mean of 300 rounds, whose standard deviation is at most 0.2 s: 4 * 0.2 / sqrt(300) = 0.046.
-        (30, {"kind": "all"}, 0.94 - 0.02, 0.94 + 0.02),
-        (30, {"kind": "uniform", "cohort": 5}, 0.84 - 0.046, 0.84 + 0.046),
-        (30, {"kind": "fastest", "cohort": 5}, 0.14 - 0.02, 0.14 + 0.02),
-        (30, PAUSE, 0.51 - 0.046, 0.56 + 0.046),
-        (300, {"kind": "uniform", "cohort": 15}, 0.905 - 0.02, 0.905 + 0.02),
-        (300, {"kind": "fastest", "cohort": 15}, 0.144 - 0.02, 0.144 + 0.02),
+        ({"kind": "all"}, 0.94 - 0.02, 0.94 + 0.02),
+        ({"kind": "uniform", "cohort": 5}, 0.84 - 0.046, 0.84 + 0.046),
+        ({"kind": "fastest", "cohort": 5}, 0.14 - 0.02, 0.14 + 0.02),
+        (PAUSE, 0.51 - 0.046, 0.56 + 0.046),
     ],
 )
-def test_mean_round_times_of_the_paper(clients, selector, low, high):
-    history = simulate(timing_only(crowd={"clients": clients}, selector=selector, privacy=PRIVACY))
+def test_mean_round_times_of_the_paper(selector, low, high):
+    history = simulate(timing_only(crowd={"clients": 30}, selector=selector, privacy=PRIVACY))
     assert low < history.column("rounds", "duration_s").mean() < high
 
 

@@ -15,6 +15,6 @@ check() {
 check 60 found python -c "import torch; print(torch.__version__, torch.cuda.get_device_name())"
 check 130 bits python -m pytest -n 0 -q -m "" tests/learning/executors/test_graphs.py
 for job in J1 J2 J3 J4 R18; do
-    check 34 "speed-$job" python tests/benchmarks/updates_per_second.py --device cuda --job $job --precision float32 --repeats 2 --bare
+    check 34 "speed-$job" python tests/benchmarks/updates_per_second.py --device cuda --job $job --precision float32 --repeats 2
 done
 exit $failed

@@ -105,7 +105,7 @@ def plain_cnn3() -> nn.Module:
 class Job:
     """A training job; `lines` are by device and precision the ratio to the plain loop that passes, and the goal.
 
-    Executors and simulations do `longer` times as many rounds as the loop: what a run costs once is of no update.
+    Executors do `longer` times as many rounds as the loop: what a run costs once is of no update.
     """
 
     what: str

@@ -3,9 +3,7 @@
     python tests/benchmarks/updates_per_second.py [--job J1 ...] [--executor processes ...] [--precision bfloat16 ...]
 
 prints one table: for each job, executor and precision the updates per second, the ratio to the loop, the line to pass
-and the goal; then the share of the bare executor's speed that is lost in a whole `fedsim.Simulation` with the same
-executor: events, selection, lineage, aggregation and records, with ``--store`` also the store on disk; the
-one evaluation at the end is not counted.
+and the goal. What whole runs take beside that is measured by `whole_runs.py`.
 
 The loop and all candidates take turns, after one round of each as a warm-up; a ratio is the median over the turns of
 the loop's seconds by the candidate's in the same turn, since a machine's speed drifts. On a busy machine ``--clock
@@ -14,7 +12,6 @@ processor`` counts processor time, for executors that train in this process. Not
 
 import argparse
 import gc
-import itertools
 import os
 import statistics
 import tempfile
@@ -25,14 +22,11 @@ import numpy as np
 import torch
 from training_jobs import JOBS, Job, PlainLoop, Shortened
 
-from fedsim import Scenario
 from fedsim.arrays import IntArray, Vector
 from fedsim.errors import FedsimError
 from fedsim.learning import (
     Dataset,
     EqualPartition,
-    Evaluation,
-    EvaluationJob,
     Executor,
     ExecutorChoice,
     TrainingJob,
@@ -40,13 +34,10 @@ from fedsim.learning import (
 )
 from fedsim.learning.executors.choice import GRAPHS, PROCESSES, STACKED
 from fedsim.learning.models.flat_module import build_flat
-from fedsim.simulation import Simulation
 from fedsim.streams import Streams
 
-LAW = {"kind": "log-normal", "median_s": 0.3, "sigma": 0.4}
 ON_A_GPU_ONLY = {"R18"}
 PRECISIONS = ("float32", "bfloat16")
-SEEDS = itertools.count(1)
 FAR_BEHIND = 2.0
 """One that takes so much longer than the loop in a round after the warm-up is not measured any longer."""
 START_UP_S = 10.0
@@ -103,56 +94,6 @@ class Bare:
         return moved
 
 
-class Watched:
-    """Times the evaluations of an executor, which stays the one that it is: a wrapper's answers would be checked."""
-
-    def __init__(self, executor: Executor) -> None:
-        self._evaluate, self.evaluating_s = executor.evaluate, 0.0
-        executor.evaluate = self._timed  # type: ignore[method-assign]
-
-    def _timed(self, jobs: Sequence[EvaluationJob]) -> Sequence[Evaluation]:
-        began = now_s()
-        found = self._evaluate(jobs)
-        self.evaluating_s += now_s() - began
-        return found
-
-
-class Simulated:
-    """The same executor behind a whole simulation."""
-
-    def __init__(self, job: Job, executor: Executor, rounds: int, precision: str, chosen: argparse.Namespace) -> None:
-        self._job, self._executor, self._rounds, self._precision = job, executor, rounds, precision
-        self._watched = Watched(executor)
-        self._data_dir, self._store = chosen.data_dir, chosen.store
-
-    def seconds(self) -> float:
-        before, took_s = self._watched.evaluating_s, seconds(self._prepared())
-        return took_s - (self._watched.evaluating_s - before)
-
-    def _prepared(self) -> Callable[[], object]:
-        """Return the run of a fresh simulation, with another seed each time, so that the store has nothing of it."""
-        job, local = self._job, self._job.local.model_dump(exclude_none=True)
-        learning = {"data": job.data, "split": {"kind": "equal"}, "model": job.model, "local": local}
-        scenario = Scenario(
-            name="updates-per-second",
-            seed=next(SEEDS),
-            crowd={"clients": job.clients},
-            learning=learning,
-            network={"kind": "latency", "downlink": LAW, "uplink": LAW},
-            devices={"compute": {"kind": "rate", "samples_per_s": 100.0, "spread_sigma": 0.5}},
-            rounds={"count": self._rounds, "policy": {"kind": "wait-for-all"}},
-            selector={"kind": "uniform", "cohort": job.cohort},
-            results={"evaluate_every": self._rounds, "evaluate_start": False},
-        )
-        return Simulation(
-            scenario,
-            data_dir=self._data_dir,
-            store=self._store,
-            executor=lambda *_: self._executor,
-            precision=self._precision,  # type: ignore[arg-type]
-        ).run
-
-
 def seconds(work: Callable[[], object]) -> float:
     gc.collect()
     began = now_s()
@@ -186,11 +127,10 @@ def measure(name: str, device: str, chosen: argparse.Namespace) -> None:
     bare = candidates(job, data, rows, device, chosen)
     rng = np.random.default_rng(0)
     count = max(1, job.rounds // 3) if chosen.quick else job.rounds
-    whole = {key: Simulated(job, one.executor, count * job.longer, key[1], chosen) for key, one in bare.items()}
     cohorts = [rng.choice(job.clients, job.cohort, replace=False) for _ in range(count * job.longer)]
     loop.rounds(cohorts[:1])
     usual_s = seconds(lambda: loop.rounds(cohorts[:1]))
-    spent: dict[object, list[float]] = {key: [] for key in ("loop", *bare, *((key, "whole") for key in whole))}
+    spent: dict[object, list[float]] = {key: [] for key in ("loop", *bare)}
     far_behind = []
     for key, one in bare.items():
         took_s = seconds(lambda one=one: one.rounds(cohorts[:1]))
@@ -199,14 +139,10 @@ def measure(name: str, device: str, chosen: argparse.Namespace) -> None:
         if took_s > FAR_BEHIND * usual_s:
             far_behind.append(key)
             spent[key].append(took_s * count * job.longer)
-        elif not chosen.bare:
-            whole[key].seconds()
     for _ in range(1 if chosen.quick else chosen.repeats):
         spent["loop"].append(seconds(lambda: loop.rounds(cohorts[:count])) * job.longer)
         for key in [key for key in bare if key not in far_behind]:
             spent[key].append(seconds(lambda one=bare[key]: one.rounds(cohorts)))
-            if not chosen.bare:
-                spent[key, "whole"].append(whole[key].seconds())
     updates = count * job.longer * job.cohort
     report(job, device, updates, spent, list(bare))
 
@@ -223,13 +159,8 @@ def report(
         told = "".join(f"{'-' if number is None else f'{number:g}':>7}" for number in (line, goal))
         verdict = "" if line is None else ("pass" if ratio >= line else "miss")
         verdict = "goal" if goal is not None and ratio >= goal else verdict
-        lost = ""
-        if whole := spent[(executor, precision), "whole"]:
-            share = statistics.median(one / other for one, other in zip(took, whole, strict=True))
-            lost = f"{updates / statistics.median(whole):>12.1f}{100 * (1 - share):>8.1f} %"
         print(
-            f"  {executor:<18}{precision:<10}{updates / statistics.median(took):>11.1f}"
-            f"{ratio:>8.2f}{told}{verdict:>7}{lost}"
+            f"  {executor:<18}{precision:<10}{updates / statistics.median(took):>11.1f}{ratio:>8.2f}{told}{verdict:>7}"
         )
 
 
@@ -241,17 +172,12 @@ def main() -> None:
     parser.add_argument("--device", action="append", help="may be repeated; cpu, and cuda where there is one")
     parser.add_argument("--repeats", type=int, default=5, help="turns of each candidate")
     parser.add_argument("--quick", action="store_true", help="one short turn")
-    parser.add_argument("--bare", action="store_true", help="without simulations")
-    parser.add_argument("--store", action="store_true", help="simulations keep results in a store on disk")
     parser.add_argument("--clock", choices=CLOCKS, default="wall", help="processor: of this process alone")
     parser.add_argument("--data-dir", help="where CIFAR-10 lies (default: $FEDSIM_DATA)")
     chosen = parser.parse_args()
     CLOCK[:] = [chosen.clock]
     print(f"torch {torch.__version__}, {os.cpu_count()} cores, {torch.get_num_threads()} threads in the plain loop")
-    print(
-        f"  {'executor':<18}{'precision':<10}{'updates/s':>11}{'ratio':>8}{'line':>7}{'goal':>7}{'':>7}"
-        f"{'simulated/s':>12}{'lost':>10}"
-    )
+    print(f"  {'executor':<18}{'precision':<10}{'updates/s':>11}{'ratio':>8}{'line':>7}{'goal':>7}")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["FEDSIM_CACHE"] = folder
         for device in chosen.device or ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]:

@@ -170,7 +170,7 @@ class Uncopyable(Sound):
     ],
 )
 def test_sound_selectors_pass(sound):
-    check_selector(sound(), clients=12, rounds=6)
+    check_selector(sound(), clients=12, rounds=4)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_classes_of_sound_selectors_pass_in_a_crowd_of_two(sound):
 
 
 test_broken_selectors_are_refused = refuses(
-    lambda broken: check_selector(broken()),
+    lambda broken: check_selector(broken(), clients=12, rounds=6),
     [
         (selecting(lambda view, rng: np.repeat(view.client[:1], 2)), r"Lie\.select returned a client twice.*round 1\)"),
         (
@@ -305,7 +305,7 @@ def count_on_answers(self, view, rng):
 
 @pytest.mark.parametrize("sound", [Asking, MeasuringAll, stating(Sound, oracle=True, select=foresee)])
 def test_sound_questions_pass(sound):
-    check_selector(sound(), rounds=6)
+    check_selector(sound(), clients=12, rounds=4)
 
 
 @pytest.mark.slow
@@ -315,7 +315,7 @@ def test_classes_with_sound_questions_pass_in_a_crowd_of_two(sound):
 
 
 test_selectors_that_ask_badly_or_know_too_much_are_refused = refuses(
-    lambda broken: check_selector(broken()),
+    lambda broken: check_selector(broken(), clients=12, rounds=6),
     [
         (
             stating(

@@ -15,7 +15,6 @@ from tests.support.short_runs import DIGITS
 from tests.support.tiny_images import Tiny
 
 SIZES = [40, 0, 30, 0, 20, 10]
-IDLE = [1, 3]
 SCENARIO = DIGITS.replace(
     {
         "learning.split": {"kind": "sizes", "samples": SIZES},

@@ -14,7 +14,7 @@ COMES_AND_GOES = Scenario(
     name="field",
     crowd={"clients": 16},
     learning={
-        "data": "digits",
+        "data": {"kind": "digits", "train_limit": 600},
         "model": {"kind": "mlp", "hidden": [16]},
         "local": {"optimizer": "sgd", "learning_rate": 0.2, "epochs": 2, "batch_size": 10},
     },

@@ -129,7 +129,7 @@ def impatience():
 
 
 @given(worlds())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_laws_of_all_rounds(world):
     history, selector, learner, ledger = run(world)
     rows = history.participations.to_pylist()
@@ -206,6 +206,7 @@ def check_concurrency(rows, concurrency):
 
 
 @given(worlds())
+@settings(max_examples=10)
 def test_the_same_world_gives_the_same_history(world):
     arguments, options = world
     fresh = {**options, "learner": Labelling(np.full(len(arguments[1]), 10)), "selector": type(options["selector"])()}

@@ -117,7 +117,7 @@ CASES = [(*rule, [*NETWORKS][number % len(NETWORKS)]) for number, rule in enumer
     ids=lambda value: value if isinstance(value, str) else value["kind"],
 )
 def test_under_every_rule_and_every_fault_each_participation_has_a_fate(policy, late, network):
-    count = 150 if policy["kind"] == "fedasync" else 30
+    count = 100 if policy["kind"] == "fedasync" else 20
     history = simulate(timing(policy=policy, late=late, faults=ALL, count=count).replace(NETWORKS[network]))
     participations, rounds = history.participations.to_pandas(), history.rounds.to_pandas()
     assert len(participations) == rounds["selected"].sum()

@@ -5,21 +5,12 @@ import pytest
 from fedsim import Scenario, simulate
 from fedsim.errors import PartError, ScenarioError
 from fedsim.rounds.hierarchy.grouping import Grouping
+from tests.support.field_values import CONSTANT_ACCESS, TWO_TIER
 from tests.support.short_runs import timed
 
 WIRE = {"kind": "link", "rate_bps": 1e6, "delay_s": 0.01}
 ORDER = {"kind": "order", "count": 2}
-GRAPH = {
-    "kind": "graph",
-    "topology": {
-        "kind": "two-tier",
-        "cells": 2,
-        "site_distance_m": 50.0,
-        "fronthaul": {"capacity_bps": 1e7, "delay_s": 0.001},
-        "backhaul": {"capacity_bps": 1e6, "delay_s": 0.02},
-    },
-    "access": {"downlink_bps": 1e6, "uplink_bps": 1e5, "delay_s": 0.005},
-}
+GRAPH = {"kind": "graph", "topology": TWO_TIER, "access": CONSTANT_ACCESS}
 AT_EDGES = {**GRAPH, "server": "edge-server"}
 WALK = {"kind": "random-waypoint", "slowest_m_per_s": 1.0, "fastest_m_per_s": 2.0, "pause_s": 0.0, "radius_m": 60.0}
 LATENCY = {"kind": "latency", "downlink": "zero", "uplink": "zero"}

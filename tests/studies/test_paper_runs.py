@@ -2,7 +2,6 @@
 
 import math
 import os
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -11,7 +10,6 @@ from paper_runs import command, curves, runs, tables
 
 from fedsim import simulate
 from tests.support.short_runs import TIMING
-from tests.support.study_commands import SCENARIOS
 
 
 def table(methods, **changes):
@@ -31,6 +29,7 @@ def asked(folder, seeds=2):
     )
 
 
+@pytest.mark.usefixtures("in_turn")
 def test_runs_that_have_ended_are_found_again(tmp_path):
     one = table({"uniform": {}, "fastest": {"selector.kind": "fastest"}})
     first = runs.made(one, asked(tmp_path), once=["fastest"])
@@ -45,6 +44,7 @@ def test_runs_that_have_ended_are_found_again(tmp_path):
     assert "10 rounds; the target is" in first
 
 
+@pytest.mark.usefixtures("in_turn")
 def test_thin_runs_leave_their_numbers_alone(tmp_path):
     """The table is that of all seeds together, also where no tables of runs are left to be read."""
     one = table({"uniform": {}, "fastest": {"selector.kind": "fastest"}})
@@ -61,6 +61,7 @@ def test_thin_runs_leave_their_numbers_alone(tmp_path):
     assert [row["method"] for row in rows] == ["uniform", "all"]
 
 
+@pytest.mark.usefixtures("in_turn")
 def test_methods_that_describe_the_same_runs_share_them(tmp_path):
     one = table({"uniform": {}, "the same": {"selector.kind": "uniform"}, "fastest": {"selector.kind": "fastest"}})
     first, same, other = tables.tables_of(runs.made(one, asked(tmp_path)))[0]
@@ -142,15 +143,16 @@ def test_what_is_not_allowed_ends_in_a_sentence(capsys):
     assert capsys.readouterr().err.startswith("fedsim: --set a.b: is not of the form")
 
 
-def test_a_reader_that_has_gone_ends_a_command_without_a_word():
-    """`head` closes the pipe before a line is printed."""
-    lines = "from paper_runs.command import in_words; in_words(lambda: print('x' * 100_000, flush=True))"
+def test_a_reader_that_has_gone_ends_a_command_without_a_word(monkeypatch, capsys):
+    """`head` closes the pipe before a line is printed; what is left goes nowhere when the process ends."""
     reader, writer = os.pipe()
     os.close(reader)
-    command = [sys.executable, "-c", lines]
-    told = subprocess.run(command, check=False, cwd=SCENARIOS, stdout=writer, stderr=subprocess.PIPE)  # noqa: S603
-    os.close(writer)
-    assert (told.returncode, told.stderr) == (0, b"")
+    with os.fdopen(writer, "w") as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        with pytest.raises(SystemExit) as ended:
+            command.in_words(lambda: print("x" * 100_000, flush=True))  # noqa: T201 - what the command does
+        monkeypatch.undo()
+    assert (ended.value.code, capsys.readouterr().err) == (0, "")
 
 
 PAGE = """

@@ -23,19 +23,6 @@ ONE = Engine(jobs=1)
 ALL = Scenario(**by_hand(selector="all", results={}))
 
 
-@pytest.fixture
-def here(monkeypatch):
-    """Runs in this process: what is tested is not how they are run."""
-    from fedsim.studies.running import engine
-    from fedsim.studies.running.records import run_pack
-
-    def in_turn(packs, blobs, options, jobs):
-        for pack in packs:
-            yield run_pack(blobs, pack, options)
-
-    monkeypatch.setattr(engine, "in_processes", in_turn)
-
-
 def test_whatif_says_what_changed_and_when_the_runs_part():
     """All clients take 7 s; from 6.5 s on the slowest one of them is late in the first round already."""
     run = simulate(ALL)
@@ -77,7 +64,7 @@ def test_why_parts_a_difference_without_a_rest():
     assert len(draw_why([found]).axes[0].patches) == 7
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("in_turn")
 def test_sensitivity_ranks_fields_by_what_they_do(tmp_path):
     """Of 3 x 7 s: downlink 1 s, work 2 s at 10 samples a second, uplink 4 x 1 s for the slowest."""
     assert set(fields_of(ALL)) >= {"network.uplink.value_s", "devices.compute.samples_per_s"}
@@ -91,7 +78,7 @@ def test_sensitivity_ranks_fields_by_what_they_do(tmp_path):
     assert (tmp_path / "t.png").exists()
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("in_turn")
 @pytest.mark.parametrize("method", ["morris", "sobol"])
 def test_salib_finds_the_same_field(method, tmp_path):
     pytest.importorskip("SALib", reason="the extra 'salib' is not installed")
@@ -99,7 +86,7 @@ def test_salib_finds_the_same_field(method, tmp_path):
     assert found.table["field"][0].as_py() == "network.uplink.value_s"
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("in_turn")
 @pytest.mark.parametrize("library", ["optuna", "scipy"])
 def test_a_search_finds_the_best_value(library, monkeypatch, tmp_path):
     """The shortest run is that of the highest rate; beside it the fewest bits are those of the smallest cohort."""
@@ -120,7 +107,7 @@ def test_a_search_finds_the_best_value(library, monkeypatch, tmp_path):
         assert not [t for t in tried if all(a < b for a, b in zip(t.means, trial.means, strict=True))]
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("in_turn")
 def test_a_run_that_evaluates_nothing_does_not_go_on_to_a_horizon(tmp_path):
     grid = {"selector.cohort": [1, 3]}
     base = Scenario(**by_hand(results={}))
@@ -151,7 +138,7 @@ def test_pairs_that_a_goal_needs_by_hand():
         Enough.of("time_to_80% to 5%")
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("in_turn")
 def test_seeds_are_added_until_it_is_enough_or_the_bound(tmp_path):
     study = Study.of(
         Scenario(**by_hand(results={})), grid={"selector.cohort": [1, 3]}, seeds=2, metrics=["mean_round_s"]
@@ -189,12 +176,13 @@ def exponential(policy):
     ],
 )
 def test_round_times_in_the_long_run_are_those_of_closed_forms(policy, mean_s, median_s):
-    found = steady(simulate(exponential(policy)))
+    history = simulate(exponential(policy))
+    found = steady(history)
     assert found.interval.low < mean_s < found.interval.high
     median, ends = found.quantiles[0.5]
     assert ends.low < median_s < ends.high
     assert median == pytest.approx(median_s, rel=0.05)
-    assert "100 % within" in (said := steady(simulate(exponential(policy)), shares=(1.0,)).sentences[1])
+    assert "100 % within" in (said := steady(history, shares=(1.0,)).sentences[1])
     assert said.endswith("s (no interval).")
     with pytest.raises(FedsimError, match="are too few"):
         steady(simulate(ALL))

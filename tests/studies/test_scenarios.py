@@ -59,7 +59,8 @@ def test_all_studies_are_listed_here():
 @pytest.mark.parametrize("file", STUDY_FILES, ids=lambda path: path.stem)
 def test_study_is_valid_and_says_what_it_shows(file):
     assert file.read_text().startswith("# ")
-    assert Study.from_toml(Study.load(file).to_toml()).digest() == Study.load(file).digest()
+    study = Study.load(file)
+    assert Study.from_toml(study.to_toml()).digest() == study.digest()
 
 
 ALONE = [file for file in STUDY_FILES if file.parent == SCENARIOS and not file.with_suffix(".py").exists()]
@@ -80,7 +81,8 @@ def test_study_without_a_script_runs(file, tmp_path):
 @pytest.mark.parametrize("file", FILES, ids=lambda path: path.stem)
 def test_scenario_is_valid_and_says_what_it_shows(file):
     assert file.read_text().startswith("# ")
-    assert Scenario.from_toml(Scenario.load(file).to_toml()) == Scenario.load(file)
+    scenario = Scenario.load(file)
+    assert Scenario.from_toml(scenario.to_toml()) == scenario
 
 
 OWN_DATA = ("fig2_", "fig6_")  # the other figures of the paper have the same data and models

@@ -23,6 +23,7 @@ from tests.support.pages import ROOT
 
 BASE = Scenario(**by_hand(results={}))
 GRID = {"selector.cohort": [1, 3]}
+in_turn = pytest.mark.usefixtures("in_turn")
 
 
 def quiet(base=BASE, grid=GRID, **what):
@@ -61,6 +62,7 @@ def test_runs_go_on_to_the_horizon_and_no_metric_of_their_own_rounds_changes(stu
     assert study["cohort=1", 0].rounds.num_rows == 3
 
 
+@in_turn
 def test_no_run_goes_on_beyond_its_last_second(tmp_path):
     base = BASE.replace({"rounds.until_s": 15.0})
     study = quiet(base, out=tmp_path, horizon={"rounds": 9}, metrics=["rounds_to_30updates"])
@@ -102,6 +104,7 @@ def test_comparisons_are_one_family(study):
     assert r"mean\_round\_s (s) & cohort=3 & 2" in both.to_latex()
 
 
+@in_turn
 def test_a_run_that_fails_stops_no_other(tmp_path):
     failing = {
         "cohort 1": {"selector.cohort": 1},
@@ -117,6 +120,7 @@ def test_a_run_that_fails_stops_no_other(tmp_path):
     study.plot(y="duration", out=tmp_path / "a.png")
 
 
+@in_turn
 def test_columns_are_what_runs_had_and_names_go_into_files(tmp_path):
     """A variant may set a whole table, of which another one sets a field; null is no TOML, and % starts a comment."""
     arms = {
@@ -135,6 +139,7 @@ def test_columns_are_what_runs_had_and_names_go_into_files(tmp_path):
     assert r"50 \% \{\textasciicircum{}\_\textasciitilde{}\textbackslash{}\} & 2 &" in latex
 
 
+@in_turn
 def test_a_table_is_that_of_its_study_whatever_the_folder_has(study, tmp_path):
     """The folder has runs that were watched for 60 s."""
     shutil.copytree(study.folder, tmp_path / "again")
@@ -147,6 +152,7 @@ def test_a_table_is_that_of_its_study_whatever_the_folder_has(study, tmp_path):
     assert {row["value"] for row in quiet(out=tmp_path / "again", **asked).table().to_pylist()} == {9.0}
 
 
+@in_turn
 def test_runs_of_other_versions_and_data_are_named(study, tmp_path):
     """As after an update, or where a file of data was changed between two calls."""
     shutil.copytree(study.folder, tmp_path / "old")
@@ -166,6 +172,7 @@ def test_runs_of_other_versions_and_data_are_named(study, tmp_path):
     )
 
 
+@in_turn
 def test_runs_that_do_not_count_are_told(study, tmp_path, capsys):
     shutil.copytree(study.folder, tmp_path / "old")
     sweep(BASE, {"selector.cohort": [1, 2]}, seeds=2, jobs=1, out=tmp_path / "old")
@@ -216,6 +223,7 @@ def test_an_unfinished_run_is_not_compared(tmp_path):
             compared([tmp_path / "whole"], (), baseline, horizon, level)
 
 
+@in_turn
 def test_pairs_without_a_common_second_have_no_band(tmp_path):
     """A round of one client is over before the first one of three."""
     found = quiet(BASE.replace({"rounds.count": 1}), out=tmp_path, metrics=["mean_round_s"])
@@ -231,6 +239,7 @@ def test_packs_are_slowest_first_and_several_a_job():
     assert len(packs) >= 2 + 8
 
 
+@in_turn
 def test_a_torn_index_loses_its_last_line_alone(study, tmp_path):
     for name in ("index.jsonl", "tables.arrows"):
         (tmp_path / name).write_bytes((study.folder / name).read_bytes()[:-9])

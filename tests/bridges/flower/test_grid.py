@@ -218,6 +218,16 @@ def test_evaluations_of_nodes_are_the_curve_without_others():
     assert history.column("evaluations", "round").tolist() == [2, 4]
 
 
+def evaluated(evaluate):
+    """Return the history of two rounds whose models the server evaluates by a function."""
+
+    def main(grid, context):
+        strategy, config = FedAvg(fraction_evaluate=0.0), ConfigRecord({"lr": 0.5})
+        strategy.start(grid, initial_arrays(), num_rounds=2, train_config=config, evaluate_fn=evaluate)
+
+    return SimulatedGrid(plain_scenario(), make_client_app()).serve(make_plain_server_app(main))
+
+
 def test_an_accuracy_that_is_no_share_ends_no_run():
     """A weighted mean of ones may be a little above 1; per cent and NaN are left out, with a note."""
     values = [1.0000000000000002, 85.0, float("nan")]
@@ -225,11 +235,7 @@ def test_an_accuracy_that_is_no_share_ends_no_run():
     def evaluate(number, arrays):
         return MetricRecord({"accuracy": values[number], "loss": 1.0})
 
-    def main(grid, context):
-        strategy, config = FedAvg(fraction_evaluate=0.0), ConfigRecord({"lr": 0.5})
-        strategy.start(grid, initial_arrays(), num_rounds=2, train_config=config, evaluate_fn=evaluate)
-
-    history = SimulatedGrid(plain_scenario(), make_client_app()).serve(make_plain_server_app(main))
+    history = evaluated(evaluate)
     assert np.nan_to_num(history.column("evaluations", "accuracy"), nan=-1).tolist() == [1.0, -1.0, -1.0]
     assert "2 evaluations have an accuracy that is no share in [0, 1], which is left out" in history.notes
 
@@ -240,11 +246,7 @@ def test_metrics_of_other_names_are_curves_too():
     def evaluate(number, arrays):
         return MetricRecord({"f1": 0.5 + number / 10, "classes": [1, 2]})
 
-    def main(grid, context):
-        strategy, config = FedAvg(fraction_evaluate=0.0), ConfigRecord({"lr": 0.5})
-        strategy.start(grid, initial_arrays(), num_rounds=2, train_config=config, evaluate_fn=evaluate)
-
-    history = SimulatedGrid(plain_scenario(), make_client_app()).serve(make_plain_server_app(main))
+    history = evaluated(evaluate)
     assert history.metrics == ["f1"]
     assert history.metric("f1").tolist() == pytest.approx([0.5, 0.6, 0.7])
     assert np.isnan(history.column("evaluations", "accuracy")).all()

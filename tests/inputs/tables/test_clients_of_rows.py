@@ -15,6 +15,7 @@ from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.traces import capacities_of
 from fedsim.units import COORDINATES as _ANY
+from tests.support.media import TWO_CELLS
 
 
 def table(tmp_path, text, name="t.csv"):
@@ -122,13 +123,7 @@ def test_speeds_and_rates_of_clients_are_those_of_their_ids(tmp_path):
 
 RADIO = {
     "kind": "graph",
-    "topology": {
-        "kind": "two-tier",
-        "cells": 1,
-        "site_distance_m": 500.0,
-        "fronthaul": {"capacity_bps": 1e9, "delay_s": 0.0},
-        "backhaul": {"capacity_bps": 1e9, "delay_s": 0.0},
-    },
+    "topology": {**TWO_CELLS, "cells": 1, "site_distance_m": 500.0},
     "access": {
         "kind": "radio",
         "cell": {"kind": "cell", "fading": {"kind": "none"}},

@@ -36,9 +36,9 @@ def test_a_linear_model_learns_what_least_squares_find():
         "task": "regression",
         "data": {"kind": "diabetes", "train_limit": 350},
         "model": {"kind": "mlp", "hidden": []},
-        "local": {"learning_rate": 0.2, "batch_size": 70},
+        "local": {"learning_rate": 0.2, "batch_size": 175},
     }
-    scenario = of_learning(learning, clients=5, rounds=400, cohort=None, results={"evaluate_every": 100})
+    scenario = of_learning(learning, clients=2, rounds=400, cohort=None, results={"evaluate_every": 100})
     history = simulate(scenario, store=False, executor="sequential")
     found = history.curve("round", "mean-squared-error")[1]
     # Serum numbers are nearly collinear, so that the last digits take thousands of steps.

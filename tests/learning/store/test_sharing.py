@@ -108,7 +108,7 @@ def verify(store, limit_bytes):
 
 
 @pytest.mark.parametrize(
-    ("processes", "turns"), [(3, 20), pytest.param(5, 600, marks=pytest.mark.slow)], ids=["short", "long"]
+    ("processes", "turns"), [(2, 30), pytest.param(5, 600, marks=pytest.mark.slow)], ids=["short", "long"]
 )
 def test_processes_share_one_store(tmp_path, processes, turns):
     running = [start(HAMMER, tmp_path / "store", seed, turns) for seed in range(processes)]

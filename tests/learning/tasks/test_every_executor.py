@@ -132,8 +132,9 @@ def test_sequences_of_several_lengths_are_judged_without_what_fills_them_up(kind
     ]
     assert found[0] == pytest.approx(np.mean(wanted), rel=1e-5)
     assert found[2] < found[0]
-    plain = simulate(made, executor="sequential", store=False).curve("round", "loss")[1]
-    assert found == pytest.approx(plain, rel=1e-5)
+    if executor != "sequential":
+        plain = simulate(made, executor="sequential", store=False).curve("round", "loss")[1]
+        assert found == pytest.approx(plain, rel=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_algorithm_1_to_the_letter(seed, undelivered, batch):
     selector.select(view_of(clients, features=x), rng())
     letter.select(1)
     client, delivered = np.arange(clients), np.ones(clients, dtype=bool)
-    for number in range(2, 80):
+    for number in range(2, 50):
         value = np.clip(x[client, 1] + 0.1 * luck.standard_normal(client.size), 0, 1)
         selector.observe(measured_reports_of(client, delivered, value))
         letter.observe(client, delivered, value)

@@ -71,7 +71,7 @@ def test_coin_flips_are_not_learned_on_samples_that_nobody_trains_on(executor):
     for share in (0.0, 0.25):
         split = {"kind": "equal", "test_share": share}
         tables = {"learning": {**learning, "split": split}, "network": "pause-two-speed", "selector": "all"}
-        tables |= {"name": "coins", "crowd": {"clients": 4}, "rounds": {"count": 30}}
+        tables |= {"name": "coins", "crowd": {"clients": 4}, "rounds": {"count": 12}}
         history = simulate({**tables, "results": {"evaluate_clients": "last"}}, store=False, executor=executor)
         row = history.evaluations.to_pylist()[-1]
         assert 0.3 < row["accuracy"] < 0.7

@@ -102,12 +102,12 @@ def test_first_middle_and_last_client_have_alike_labels_and_sizes():
 
 @pytest.mark.statistical
 def test_mixtures_of_clients_follow_the_dirichlet_distribution():
-    alpha, classes, samples = 0.5, 10, 20_000
+    alpha, classes, samples = 0.5, 10, 5_000
     labels = balanced(samples, classes)
     squares = []
     for seed in range(200):
-        # With 100 clients the first one never empties a class: 200 samples of at least 2,000.
-        hand = DirichletPartition(alpha=alpha, per="client").assign(labels, classes, 100, Streams(seed))[0]
+        # With 25 clients the first one never empties a class: 200 samples of at least 500.
+        hand = DirichletPartition(alpha=alpha, per="client").assign(labels, classes, 25, Streams(seed))[0]
         squares.append(((np.bincount(labels[hand], minlength=classes) / 200) ** 2).sum())
     # A multinomial sample of n from shares p has E sum (n_c / n)^2 = (1 - 1/n) sum p_c^2 + 1/n.
     expected = (1 - 1 / 200) * (1 + alpha) / (1 + classes * alpha) + 1 / 200

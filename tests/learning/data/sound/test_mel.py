@@ -13,7 +13,6 @@ from fedsim.learning.data.sound.spoken_digits import SpokenDigits
 from tests.support.data_files import wav, write_speech_commands, write_spoken_digits, written
 
 RATE = 8000
-FRAME = 512
 
 
 @pytest.mark.parametrize("rate", [8000, 16_000])
