@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pydantic import BaseModel
 
 from fedsim.answers import unchecked
-from fedsim.code_digest import Code, CodeDigest, code_digest, is_builtin
+from fedsim.code_digest import Code, CodeDigest, code_digest, folder_of, is_builtin
 from fedsim.registry import BUILTIN_KINDS, Component
 
 
@@ -28,17 +28,25 @@ def parts_of(value: object, path: str = "") -> Iterator[tuple[str, Component]]:
         yield from parts_of(inner, where)
 
 
-def user_code(value: object, path: str = "") -> dict[str, CodeDigest]:
+def user_code(value: object) -> dict[str, CodeDigest]:
     """Return the code of each part in a value, the value included, that is not fedsim's own."""
-    found: dict[str, CodeDigest] = {}
+    return {path: code_digest(owner) for path, owner in _own_parts(value, "")}
+
+
+def module_folders(value: object) -> list[str]:
+    """Return the folders from which the modules of the user's own parts in a value are imported."""
+    folders = (folder_of(owner) for _, owner in _own_parts(value, ""))
+    return sorted({folder for folder in folders if folder})
+
+
+def _own_parts(value: object, path: str) -> Iterator[tuple[str, Code]]:
     owner: object = type(value)
     if isinstance(value, Component) and value.stands_for is not None:
         owner = value.stands_for
     if isinstance(value, BaseModel) and isinstance(owner, Code) and not is_builtin(owner):
-        found[path] = code_digest(owner)
+        yield path, owner
     for name, inner in nested(value):
-        found.update(user_code(inner, f"{path}.{name}" if path else name))
-    return found
+        yield from _own_parts(inner, f"{path}.{name}" if path else name)
 
 
 def identity(part: object) -> str:
