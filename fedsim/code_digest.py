@@ -84,6 +84,16 @@ def is_users_file(file: str) -> bool:
     return not any(place in Path(file).resolve().parents for place in (*_INSTALLED, Path(__file__).resolve().parent))
 
 
+def folder_of(found: Code) -> str | None:
+    """Return the folder from which a user's module of a class is imported; None for a program, or an installed one."""
+    top = found.__module__.partition(".")[0]
+    file = None if top == "__main__" or not is_users(top) else _file_of(top)
+    if file is None:
+        return None
+    home = Path(file).resolve().parent
+    return str(home.parent if Path(file).stem == "__init__" else home)
+
+
 def code_digest(found: Code) -> CodeDigest:
     """Return the digest of a user's class or function, which the first call computes."""
     if found not in _KNOWN:

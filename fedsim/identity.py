@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from fedsim.answers import unchecked
-from fedsim.code_digest import Code, CodeDigest, code_digest, is_builtin
+from fedsim.code_digest import Code, CodeDigest, code_digest, folder_of, is_builtin
 from fedsim.registry import BUILTIN_KINDS, Component
 
 
@@ -33,6 +33,12 @@ def parts_of(value: object, path: str = "") -> Iterator[tuple[str, Component]]:
 def user_code(value: object) -> dict[str, CodeDigest]:
     """Return the code of each part in a value, the value included, that is not fedsim's own."""
     return {path: code_digest(owner) for path, owner in users_own(value).items()}
+
+
+def module_folders(value: object) -> list[str]:
+    """Return the folders from which the modules of the user's own parts in a value are imported."""
+    folders = map(folder_of, users_own(value).values())
+    return sorted({folder for folder in folders if folder})
 
 
 def users_own(value: object, path: str = "") -> dict[str, Code]:

@@ -151,8 +151,8 @@ def _note_variable(key: Any, caller: FrameType | None, *, is_set: bool = False) 
             noted.variables.setdefault(where, content)
 
 
-def _note(event: str, given: tuple[Any, ...]) -> None:
-    noting = _noting.all
+def _note(event: str, given: tuple[Any, ...], here: _Noting = _noting) -> None:
+    noting = here.all  # at the end of the process no name of this module has a value
     if not noting or event not in _NOTED or not _by_the_user(sys._getframe(1)):
         return
     if event in _OUTSIDE:

@@ -1,7 +1,6 @@
 """The commands ``fedsim run`` and ``fedsim check``, which take a scenario."""
 
 import signal
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self, cast
@@ -11,7 +10,7 @@ import typer
 from fedsim.cli.options import DataDir, one_path
 from fedsim.cli.printing import print_table
 from fedsim.errors import FedsimError, RunError
-from fedsim.inputs.plugins import imported_plugins, without_plugins
+from fedsim.inputs.plugins import imported_plugins, look_in, without_plugins
 
 if TYPE_CHECKING:
     from fedsim.rounds import Progress
@@ -164,9 +163,18 @@ def load_scenario(file: Path, assignments: list[str] | None, *, plugins: bool) -
     if not plugins:
         with without_plugins():
             return Scenario.load(file, values, _tell)
-    # At the end of the path, so that no installed package is hidden.
-    sys.path += [str(folder) for folder in (file.resolve().parent, Path.cwd()) if str(folder) not in sys.path]
+    look_in([file.resolve().parent, *_modules_of(file.parent), Path.cwd()])
     return Scenario.load(file, values, _tell)
+
+
+def _modules_of(folder: Path) -> list[str]:
+    """Return the folders from which the run whose folder holds the scenario's file has imported modules, if any."""
+    from fedsim.results.state import read_state
+
+    try:
+        return read_state(folder).modules
+    except RunError:
+        return []
 
 
 def _tell(said: str) -> None:

@@ -6,11 +6,12 @@ To import a module is to run it. Only what a scenario names is imported, and not
 import difflib
 import importlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, Final
 
 _ALLOWED: Final[ContextVar[bool]] = ContextVar("plug-ins are allowed", default=True)
@@ -46,6 +47,11 @@ def with_package(name: str, module: str) -> str:
     """Return the name of a class with the package that it is from: ``"sats:Links (package fedsim-sats 1.0)"``."""
     package = _PACKAGES.get(module.partition(".")[0])
     return name if package is None else f"{name} (package {package})"
+
+
+def look_in(folders: Iterable[str | Path]) -> None:
+    """Let modules be found in further folders, at the end of the path, so that no installed package is hidden."""
+    sys.path += [folder for folder in map(str, folders) if folder not in sys.path]
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from fedsim.history import Recorder
 from fedsim.history.column import TableSchema
 from fedsim.history.schema import AT_THE_END, FORMAT_VERSION, TABLES
 from fedsim.history.spool import EMPTY, Extent
+from fedsim.identity import module_folders
 from fedsim.results import manifest
 from fedsim.results.holding import Holding, complete_exchange, exchange, look, of_another, refuse_outside
 from fedsim.results.lock import OWNER, FolderLock
@@ -53,6 +54,7 @@ class RunFolder:
         # Read now, because a file may change while the run goes on.
         self._digest, self._files = scenario.digest(), scenario.files()
         self._code = {path: code.unreadable or code.text for path, code in scenario.code().items()}
+        self._modules = module_folders(scenario)
         self._lock: FolderLock | None = None
         self._spools: dict[str, ReplayedSpool] = {}
         self._kept: Mapping[str, TableState] = {}
@@ -283,6 +285,7 @@ class RunFolder:
                 opened=dict(self.opened),
                 outside=self.outside,
                 code=self._code,
+                modules=self._modules,
                 seed=self.scenario.seed,
                 cohorts=self._cohorts,
                 status=status,

@@ -79,6 +79,7 @@ class RunState(_Record):
     opened: dict[str, str] = {}
     outside: str = ""
     code: dict[str, str] = {}
+    modules: list[str] = []
     seed: int | None = None
     cohorts: Cohorts = "selector"
     status: Status

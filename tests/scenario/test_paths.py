@@ -1,5 +1,8 @@
 """Paths of a scenario: from the file's folder, or from the working folder in Python; no folder is in a digest."""
 
+import importlib
+import sys
+
 import pytest
 
 from fedsim import Scenario, read_run, run, simulate
@@ -90,3 +93,33 @@ def test_backslashes_and_files_that_are_not_there_are_refused(beside, monkeypatc
     (beside / "exp" / "no.csv").mkdir()
     with pytest.raises(ScenarioError, match=r"crowd\.placement\.path: .*no\.csv: cannot be read: it is a folder"):
         Scenario.load("exp/t.toml").check_files()
+
+
+def test_a_run_folder_tells_where_modules_of_own_parts_lie(beside, monkeypatch):
+    (beside / "exp" / "part_beside.py").write_text(
+        "from fedsim.selectors import Selector\n\n\nclass First(Selector):\n    def __init__(self, count=1):\n"
+        "        self.count = count\n\n    def select(self, view, rng):\n        return view.client[: self.count]\n"
+    )
+    (beside / "elsewhere").mkdir()
+    path = list(sys.path)
+
+    def command(*arguments):
+        monkeypatch.setattr("sys.argv", ["fedsim", "run", *arguments, "-q", "--no-store"])
+        monkeypatch.setattr(sys, "path", list(path))
+        sys.modules.pop("part_beside", None)
+        importlib.invalidate_caches()
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert not end.value.code
+
+    command("exp/s.toml", "--set", 'selector={kind = "part_beside:First", count = 2}', "--out", "first")
+    monkeypatch.chdir(beside / "elsewhere")
+    command("../first/scenario.toml", "--out", "second")
+    rows = [
+        (place / "participations.parquet").read_bytes() for place in (beside / "first", beside / "elsewhere" / "second")
+    ]
+    assert rows[0] == rows[1]
+    monkeypatch.setattr(sys, "path", list(path))
+    sys.modules.pop("part_beside")
+    assert read_run(beside / "first").scenario.selector.kind == "part_beside:First"
+    sys.modules.pop("part_beside")

@@ -59,6 +59,12 @@ def of_csv(columns: "dict[str, pa.ChunkedArray]", where: str) -> "dict[str, pa.C
 
     if not CAR_COLUMNS.keys() <= columns.keys():
         return of_states(columns, where)
+    if "person_id" in columns:
+        walks = pc.match_substring_regex(columns["person_id"], "^.")
+        for name in ("id", "x", "y", "speed"):
+            vehicle, person = columns.get(f"vehicle_{name}"), columns.get(f"person_{name}")
+            if vehicle is not None and person is not None:
+                columns = {**columns, f"vehicle_{name}": pc.if_else(walks, person, vehicle)}
     times = columns["timestep_time"]
     there = pc.match_substring_regex(columns["vehicle_id"], "^.")
     names = {**CAR_COLUMNS, "vehicle_speed": SPEED}

@@ -145,6 +145,14 @@ def test_xml_with_entities_is_refused(tmp_path):
         Trace(path=str(path)).of_clients(2)
 
 
+def test_persons_are_clients_as_vehicles_are(tmp_path):
+    names = [f"{who}_{what}" for who in ("vehicle", "person") for what in ("id", "x", "y", "speed")]
+    rows = ["0;a;1;2;0;;;;", "0;;;;;p;7;8;1", "1;a;1;2;0;;;;", "1;;;;;p;8;8;1"]
+    (tmp_path / "fcd.csv").write_text("\n".join([";".join(["timestep_time", *names]), *rows]))
+    movement = Trace(path=str(tmp_path / "fcd.csv"), after="hold").of_clients(2)
+    assert [leg.place_m for leg in movement(1, (0.0, 0.0))] == [(7.0, 8.0), (8.0, 8.0)]
+
+
 STEP = '<timestep time="{0}"><vehicle id="a" x="11.575{0}" y="48.1" speed="10.0"/></timestep>'
 
 
