@@ -113,7 +113,8 @@ class LocalWork:
         return difference, {OWN + name: values for name, values in memory.items()}
 
     def own_model(self, model: Vector, state: State) -> Vector:
-        return self.algorithm.own_model(self._layout, model, _own(state.value or {}))
+        with generators_of(state.digest) if self.own else nullcontext():
+            return self.algorithm.own_model(self._layout, model, _own(state.value or {}))
 
     def sum_of(
         self, trainings: Sequence[Update], weights: FloatArray

@@ -8,6 +8,7 @@ import torch
 
 from fedsim import Component, Scenario, simulate
 from fedsim.learning import Aggregator, Compressor, LocalAlgorithm, Metric, Schedule, ServerOptimizer, Start
+from fedsim.learning.algorithms.personal import PersonalPart
 from fedsim.learning.tasks.of_labels import Classification
 
 RNG = np.random.default_rng(0)
@@ -62,6 +63,22 @@ class Guessed(Metric):
         return random.random()  # noqa: S311
 
 
+class Shuffled(Component):
+    """Divides by a permutation of NumPy's generator of the process."""
+
+    def assign(self, labels, classes, clients, streams):
+        order = np.random.permutation(labels.size)  # noqa: NPY002
+        return [np.sort(order[client::clients]) for client in range(clients)]
+
+
+class GuessedPart(PersonalPart):
+    def part(self, layout):
+        return np.arange(layout.initial.size) % 2 == 0
+
+    def own_model(self, layout, model, memory):
+        return noised(super().own_model(layout, model, memory))
+
+
 class Slower(Schedule):
     """Counts its calls, against its contract."""
 
@@ -88,6 +105,8 @@ CASES = {
     "schedule": {"local": {"schedule": NoisyRate()}},
     "algorithm": {"algorithm": NoisyOffset()},
     "mechanism": {"privacy": {"budget": BUDGET, "mechanism": Released()}},
+    "split": {"split": Shuffled()},
+    "personal model": {"algorithm": GuessedPart()},
     "metric": {"task": Classification(metrics=(Guessed(),))},
     "schedule with a state": {"local": {"schedule": Slower(seen={})}},
     "mechanism with a state": {"privacy": {"budget": BUDGET, "mechanism": Weaker(seen={})}},

@@ -15,6 +15,7 @@ from fedsim.arrays import IntArray
 from fedsim.capabilities import LABELS, USERS
 from fedsim.errors import ScenarioError
 from fedsim.learning.data.datasets import Dataset
+from fedsim.learning.generators import generators_of
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
 
@@ -135,12 +136,13 @@ def assigned(split: Partition, data: Dataset, clients: int, streams: Streams) ->
                 f"are {data.targets_in_words}; allowed: {', '.join(WITHOUT_LABELS)}, or a data set with labels"
             )
         labels, classes = np.zeros(len(data.train_y), dtype=np.int64), 1
-    if USERS not in split.requires:
-        return checked.assign(labels, classes, clients, streams)
-    if data.train_users is None:
-        raise ScenarioError("learning.split: it divides by users, and the data set that was read tells none")
-    by_user = cast(UserPartition, checked)
-    return by_user.assign(labels, classes, clients, streams, data.train_users)
+    with generators_of(streams.digest("split")):
+        if USERS not in split.requires:
+            return checked.assign(labels, classes, clients, streams)
+        if data.train_users is None:
+            raise ScenarioError("learning.split: it divides by users, and the data set that was read tells none")
+        by_user = cast(UserPartition, checked)
+        return by_user.assign(labels, classes, clients, streams, data.train_users)
 
 
 PARTITIONS: Final = Registry(
