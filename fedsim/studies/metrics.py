@@ -15,7 +15,7 @@ import numpy as np
 from fedsim.arrays import FloatArray
 from fedsim.errors import FedsimError, suggest
 from fedsim.history import History
-from fedsim.history.analyses.gaps import value_at
+from fedsim.history.analyses.gaps import final_s, value_at
 from fedsim.history.fairness import judged_by, last_spread
 
 UNITS: Final = ("s", "rounds", "bits", "J")
@@ -186,13 +186,8 @@ def _leakage(history: History, name: str) -> float:
     return _mean(history.column("rounds", name)[-1:][known])
 
 
-def _final_s(history: History) -> float:
-    """Return the second of the final model: the end of the run, or of its budget of time."""
-    return min(watched(history, "s"), math.inf if history.until_s is None else history.until_s)
-
-
 def _last_accuracy(history: History) -> float:
-    in_time = history.column("evaluations", "time_s") <= _final_s(history)
+    in_time = history.column("evaluations", "time_s") <= final_s(history, history.until_s)
     return _mean(history.column("evaluations", "accuracy")[in_time][-10:])
 
 
@@ -222,7 +217,7 @@ _FIXED: Final = {
         _fixed("simulated_s", "s", 0, lambda h: watched(h, "s")),
         _fixed("rounds", "rounds", 0, lambda h: h.rounds.num_rows),
         _fixed("delivered_share", "", 1, _delivered),
-        _fixed("final_accuracy", "", 1, lambda h: value_at(h, "accuracy", _final_s(h))),
+        _fixed("final_accuracy", "", 1, lambda h: value_at(h, "accuracy", final_s(h, h.until_s))),
         _fixed("last_accuracy", "", 1, _last_accuracy),
         _fixed("largest_leakage", "epsilon", -1, lambda h: _leakage(h, "largest_leakage")),
         _fixed("mean_leakage", "epsilon", -1, lambda h: _leakage(h, "mean_leakage")),
