@@ -21,6 +21,7 @@ from fedsim.history.fairness import judged_by, last_spread
 UNITS: Final = ("s", "rounds", "bits", "J")
 """Units of what a run spends, in which targets are waited for and budgets are given."""
 _SPENT: Final = {"time": "s", "rounds": "rounds", "bits": "bits", "joules": "J"}
+_ROUNDED: Final = 1.0 + 1e-9  # what sums of seconds, bits or joules may be off by
 _NUMBER: Final = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 _TARGET: Final = re.compile(
     rf"(?P<axis>time|rounds|bits|joules)_to_(?:(?P<percent>{_NUMBER})%|(?P<updates>\d+)updates|"
@@ -45,7 +46,7 @@ class Value:
 
     def within(self, horizon: float) -> "Value":
         """Return the value up to a horizon, which is the value of a run that was watched so far and is not there."""
-        beyond = self.value > horizon if self.reached else self.watched >= horizon
+        beyond = self.value > horizon * _ROUNDED if self.reached else self.watched * _ROUNDED >= horizon
         return replace(self, value=horizon, reached=False) if beyond else self
 
 
@@ -175,9 +176,9 @@ def _updates(history: History, count: int, unit: str) -> Value:
 def _at(history: History, quantity: str, limit: float, unit: str) -> Value:
     far = watched(history, unit)
     at_s, values = history.curve("time", quantity)
-    there = np.flatnonzero(spent(history, unit, at_s) <= limit)
+    there = np.flatnonzero(spent(history, unit, at_s) <= limit * _ROUNDED)
     value = float(values[there[-1]]) if there.size else math.nan
-    return Value(value, reached=far >= limit, watched=far, every=_every(history))
+    return Value(value, reached=far * _ROUNDED >= limit, watched=far, every=_every(history))
 
 
 def _leakage(history: History, name: str) -> float:
