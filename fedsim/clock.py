@@ -24,6 +24,7 @@ __all__ = [
     "delay_until",
     "first_of",
     "happen_after",
+    "has_come",
     "instants",
     "process_now",
     "rest_of_instant",
@@ -154,6 +155,14 @@ def tie_s(env: Environment) -> float:
     """Return how long until the next event if that counts as the present instant, though it is later; 0 if not."""
     next_s = env.peek() - env.now
     return float(next_s) if next_s <= TIE_ULPS * math.ulp(env.now) else 0.0
+
+
+def has_come(until_s: float, time_s: Any, sums: Any) -> Any:
+    """Return whether an instant has come on a clock that shows the sum of as many times, each of them rounded.
+
+    Eight times 0.1 s are less than 0.8 s, and three times 0.1 s more than 0.3 s.
+    """
+    return until_s - time_s <= TIE_ULPS * sums * np.spacing(time_s)
 
 
 def delay_until(env: Environment, time_s: float) -> float:

@@ -5,6 +5,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from fedsim.clock import TIE_ULPS
 from fedsim.history.tables import Tables
 from fedsim.inputs.arrow import numbers_of
 
@@ -81,6 +82,8 @@ def _longest(tables: Tables) -> list[str]:
         "queue_s": "waiting in a queue",
     }
     longest = {name: float(tables.column("participations", name).max(initial=0.0)) for name in names}
+    rounding_s = TIE_ULPS * np.spacing(tables.column("rounds", "end_s").max(initial=0.0))
+    longest = {name: seconds if seconds > rounding_s else 0.0 for name, seconds in longest.items()}
     return [f"{longest[name]:.3g} s {where}" for name, where in names.items() if name != "queue_s" or longest[name]]
 
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from fedsim.errors import RunError
 from fedsim.history import History
 from fedsim.history.accounting import spent
-from fedsim.history.analyses.gaps import value_at
+from fedsim.history.analyses.gaps import final_s, value_at
 from fedsim.history.fairness import Spread, judged_by, last_spread
 from fedsim.history.notes import Rates
 from fedsim.history.outcomes import JudgedModel, JudgedSamples
@@ -41,8 +41,8 @@ def summarise(
     ends_s = history.column("rounds", "end_s")
     delivered, late, dropped = (int(history.column("rounds", name).sum()) for name in ("delivered", "late", "dropped"))
     ended_s = float(ends_s[-1]) if ends_s.size else 0.0
-    final_s = ended_s if history.until_s is None else min(history.until_s, ended_s)
-    in_time = history.column("evaluations", "time_s") <= final_s
+    at_s = final_s(history, history.until_s)
+    in_time = history.column("evaluations", "time_s") <= at_s
     accuracy = history.column("evaluations", "accuracy").astype(np.float64)[in_time]
     accuracy = accuracy[~np.isnan(accuracy)]
     reaching = history.reached(above=target_accuracy, held=held)
@@ -55,13 +55,13 @@ def summarise(
         "rounds": history.rounds.num_rows,
         "simulated_s": ended_s,
         "until_s": history.until_s,
-        "final_s": final_s,
+        "final_s": at_s,
         "ended_s": ended_s,
         "mean_round_s": float(durations_s.mean()) if durations_s.size else None,
-        "final_accuracy": value_at(history, "accuracy", final_s),
+        "final_accuracy": value_at(history, "accuracy", at_s),
         "best_accuracy": float(accuracy.max()) if accuracy.size else None,
-        "mean_accuracy": history.mean_over_time("accuracy", final_s),
-        "mean_accuracy_bounds": history.mean_over_time_bounds("accuracy", final_s),
+        "mean_accuracy": history.mean_over_time("accuracy", at_s),
+        "mean_accuracy_bounds": history.mean_over_time_bounds("accuracy", at_s),
         "judged": _judged(history),
         "target_accuracy": target_accuracy,
         "time_to_accuracy_s": reaching.first_s,
@@ -70,7 +70,7 @@ def summarise(
         "time_to_accuracy_held_s": reaching.held_s,
         "target": None if history.target is None else history.target._asdict(),
         "time_to_target_s": _target_s(history),
-        "final_metrics": {name: value_at(history, name, final_s) for name in history.metrics},
+        "final_metrics": {name: value_at(history, name, at_s) for name in history.metrics},
         "participations": selected,
         "delivered_share": delivered / selected if selected else None,
         "late": late,

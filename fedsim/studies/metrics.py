@@ -15,12 +15,13 @@ import numpy as np
 from fedsim.arrays import FloatArray
 from fedsim.errors import FedsimError, suggest
 from fedsim.history import History
-from fedsim.history.analyses.gaps import value_at
+from fedsim.history.analyses.gaps import final_s, value_at
 from fedsim.history.fairness import judged_by, last_spread
 
 UNITS: Final = ("s", "rounds", "bits", "J")
 """Units of what a run spends, in which targets are waited for and budgets are given."""
 _SPENT: Final = {"time": "s", "rounds": "rounds", "bits": "bits", "joules": "J"}
+_ROUNDED: Final = 1.0 + 1e-9  # what sums of seconds, bits or joules may be off by
 _NUMBER: Final = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 _TARGET: Final = re.compile(
     rf"(?P<axis>time|rounds|bits|joules)_to_(?:(?P<percent>{_NUMBER})%|(?P<updates>\d+)updates|"
@@ -45,7 +46,7 @@ class Value:
 
     def within(self, horizon: float) -> "Value":
         """Return the value up to a horizon, which is the value of a run that was watched so far and is not there."""
-        beyond = self.value > horizon if self.reached else self.watched >= horizon
+        beyond = self.value > horizon * _ROUNDED if self.reached else self.watched * _ROUNDED >= horizon
         return replace(self, value=horizon, reached=False) if beyond else self
 
 
@@ -175,9 +176,9 @@ def _updates(history: History, count: int, unit: str) -> Value:
 def _at(history: History, quantity: str, limit: float, unit: str) -> Value:
     far = watched(history, unit)
     at_s, values = history.curve("time", quantity)
-    there = np.flatnonzero(spent(history, unit, at_s) <= limit)
+    there = np.flatnonzero(spent(history, unit, at_s) <= limit * _ROUNDED)
     value = float(values[there[-1]]) if there.size else math.nan
-    return Value(value, reached=far >= limit, watched=far, every=_every(history))
+    return Value(value, reached=far * _ROUNDED >= limit, watched=far, every=_every(history))
 
 
 def _leakage(history: History, name: str) -> float:
@@ -186,13 +187,8 @@ def _leakage(history: History, name: str) -> float:
     return _mean(history.column("rounds", name)[-1:][known])
 
 
-def _final_s(history: History) -> float:
-    """Return the second of the final model: the end of the run, or of its budget of time."""
-    return min(watched(history, "s"), math.inf if history.until_s is None else history.until_s)
-
-
 def _last_accuracy(history: History) -> float:
-    in_time = history.column("evaluations", "time_s") <= _final_s(history)
+    in_time = history.column("evaluations", "time_s") <= final_s(history, history.until_s)
     return _mean(history.column("evaluations", "accuracy")[in_time][-10:])
 
 
@@ -222,7 +218,7 @@ _FIXED: Final = {
         _fixed("simulated_s", "s", 0, lambda h: watched(h, "s")),
         _fixed("rounds", "rounds", 0, lambda h: h.rounds.num_rows),
         _fixed("delivered_share", "", 1, _delivered),
-        _fixed("final_accuracy", "", 1, lambda h: value_at(h, "accuracy", _final_s(h))),
+        _fixed("final_accuracy", "", 1, lambda h: value_at(h, "accuracy", final_s(h, h.until_s))),
         _fixed("last_accuracy", "", 1, _last_accuracy),
         _fixed("largest_leakage", "epsilon", -1, lambda h: _leakage(h, "largest_leakage")),
         _fixed("mean_leakage", "epsilon", -1, lambda h: _leakage(h, "mean_leakage")),

@@ -159,6 +159,9 @@ class StudyResult:
         point, found = self._ended[key], one.of(far)
         asked = point.scenario.rounds
         goal = rounds == asked.count and (asked.target_accuracy is not None or asked.target is not None)
+        if one.spends == "s" and ended_by_time(point, far):
+            # Its last second has come, which the clock shows rounded.
+            return replace(found, watched=max(found.watched, asked.until_s or 0.0))
         if far.rounds.num_rows < rounds and not goal and not ended_by_time(point, far):
             # It has ended for good: nothing comes after.
             return replace(found, reached=found.reached or not one.waits, watched=math.inf)

@@ -22,7 +22,7 @@ class Tables:
             "end_s": np.arange(len(selected)) * 2.0 + 1.5,
             "downlink_s": [0.2, 0.1],
             "compute_s": [5.4, 9.8],
-            "uplink_s": [0.0, 0.0],
+            "uplink_s": [0.0, 3e-17],
             "queue_s": [0.0, 0.0],
             "noise_to_signal": noise,
             "model_version": range(1, len(selected) + 1) if version is None else version,

@@ -83,6 +83,11 @@ def test_accuracies_at_budgets_and_targets_by_any_metric(learning):
     at_s, accuracy = learning.curve()
     loss = learning.curve(y="loss")[1]
     assert metric(f"accuracy@{at_s[1]}s").of(learning).value == accuracy[1]
+    just_less = float(np.nextafter(at_s[1], 0.0))
+    assert metric(f"accuracy@{just_less!r}s").of(learning).value == accuracy[1]
+    assert Value(just_less).within(at_s[1]).reached
+    assert Value(at_s[1]).within(just_less).reached, "the clock shows rounded sums"
+    assert Value(0.0, reached=False, watched=just_less).within(at_s[1]).value == at_s[1]
     assert metric("accuracy@2rounds").of(learning).value == accuracy[2]
     assert metric("loss@1e15bits").of(learning) == Value(
         loss[-1], reached=False, watched=metric("bits").of(learning).value, every=1

@@ -6,6 +6,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
+from fedsim.clock import TIE_ULPS
 from fedsim.history.tables import CURVES, Tables
 
 
@@ -104,6 +105,19 @@ def mean_over_time_bounds(tables: Tables, y: str = "accuracy", until_s: float | 
         float((each(one, other) * lengths_s).sum() / (end_s - start_s[0])) for each in (np.minimum, np.maximum)
     )
     return Bounds(least, greatest)
+
+
+def final_s(tables: Tables, until_s: float | None) -> float:
+    """Return up to which second models count: that of a budget of time, or of the end of the run.
+
+    A round that ends with the budget, up to the rounding of the clock, is in it.
+    """
+    ends_s = tables.column("rounds", "end_s")
+    if until_s is None or not ends_s.size:
+        return float(ends_s[-1]) if ends_s.size else 0.0
+    slack_s = TIE_ULPS * np.arange(1, ends_s.size + 1) * np.spacing(ends_s)
+    near = ends_s[np.abs(ends_s - until_s) <= slack_s]
+    return float(near[-1]) if near.size else min(until_s, float(ends_s[-1]))
 
 
 def value_at(tables: Tables, metric: str, time_s: float) -> float | None:

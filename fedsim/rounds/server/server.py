@@ -16,7 +16,7 @@ from simpy import Environment, Event, Interrupt, Process
 
 from fedsim.answers import attributing, unchecked
 from fedsim.capabilities import TIME_LIMIT
-from fedsim.clock import Waiting, rest_of_instant, run_until, wait_until
+from fedsim.clock import Waiting, has_come, rest_of_instant, run_until, wait_until
 from fedsim.code_digest import is_builtin
 from fedsim.errors import FedsimError, PartError, ScenarioError
 from fedsim.history.recorder import Recorder
@@ -331,7 +331,8 @@ class Server:
         )
 
     def _past(self, time_s: float) -> bool:
-        return time_s == np.inf or (self.stopping.until_s is not None and time_s >= self.stopping.until_s)
+        until_s = self.stopping.until_s
+        return time_s == np.inf or (until_s is not None and bool(has_come(until_s, time_s, self._number)))
 
     def _reached(self, evaluation: PendingEvaluation | None) -> bool:
         if evaluation is None or not self.stopping.has_target:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from fedsim.clock import has_come
 from fedsim.history import History
 from fedsim.studies.metrics import needs, watched
 from fedsim.studies.running.records import Done, Records
@@ -17,7 +18,8 @@ _SPARE: Final = 1.2
 def ended_by_time(point: Point, history: History) -> bool:
     """Return whether a run ended at the last second of its scenario, beyond which none goes on."""
     until_s = point.scenario.rounds.until_s
-    return until_s is not None and watched(history, "s") >= until_s
+    ends_s = history.column("rounds", "end_s")
+    return until_s is not None and ends_s.size > 0 and bool(has_come(until_s, ends_s[-1], ends_s.size))
 
 
 def longer(study: Study, point: Point, history: History, rounds: int) -> int | None:

@@ -1,11 +1,14 @@
 """Which models are evaluated, when, and on whose samples: in worlds whose times are written down."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from fedsim import simulate
 from fedsim.errors import PartError
 from fedsim.learning import Schedule
+from fedsim.results import summarise
 from fedsim.rounds import Deadline, Edges, WaitForAll
 from fedsim.rounds.effects.faults.settings import ServerRestart
 from fedsim.rounds.policies.asynchronous import FedAsync
@@ -131,3 +134,17 @@ def test_what_fails_at_a_later_evaluation_is_placed_where_its_round_was_over():
         places.append((failed.value.round, failed.value.time_s, failed.value.client))
     assert places[0] == places[1]
     assert places[0][0] == 2
+
+
+@pytest.mark.parametrize("rounds", [3, 7, 8, 11, 300, 1000])
+@pytest.mark.parametrize("every", [1, 10_000])
+def test_a_budget_of_as_many_rounds_holds_these_whatever_the_clock_makes_of_their_sum(rounds, every):
+    """Eight times 0.1 s are less than 0.8 s, and three times 0.1 s more than 0.3 s."""
+    learner = CountingLearner(np.ones(1), accuracies=[(i % 90) / 100 for i in range(rounds + 2)])
+    history, *_ = serve(
+        WaitForAll(), [0.05], [0.03], [0.02], learner=learner, count=10**6, until_s=rounds / 10, evaluate_every=every
+    )
+    assert history.rounds.num_rows == rounds
+    summary = summarise(replace(history, until_s=rounds / 10))
+    assert summary["final_s"] == history.column("rounds", "end_s")[-1]
+    assert summary["final_accuracy"] == history.column("evaluations", "accuracy")[-1]
