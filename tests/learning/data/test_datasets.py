@@ -63,7 +63,8 @@ def test_folder_is_the_argument_then_the_environment_then_the_cache(monkeypatch)
     monkeypatch.setenv("FEDSIM_DATA", "/from/environment")
     assert data_folder("/from/argument") == Path("/from/argument")
     assert data_folder() == Path("/from/environment")
-    monkeypatch.delenv("FEDSIM_DATA")
+    for name in ("FEDSIM_DATA", "FEDSIM_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
     assert data_folder() == Path.home() / ".cache" / "fedsim"
 
 
