@@ -15,7 +15,6 @@ from fedsim.history import History
 from fedsim.history.column import TableSchema
 from fedsim.history.schema import TABLES
 from fedsim.history.spool import read_batches
-from fedsim.inputs.plugins import look_in
 from fedsim.learning import ExecutorUsed, Precision
 from fedsim.results.manifest import SCENARIO, SUMMARY, checked_bytes
 from fedsim.results.models import with_model
@@ -136,8 +135,6 @@ def _history(folder: Path, state: RunState) -> History:
 
 
 def _scenario_of(folder: Path) -> Scenario:
-    """Return the scenario of a run; modules of own parts may lie where the run found them."""
-    look_in(read_state(folder).modules)
     return Scenario.load(located(folder, SCENARIO))
 
 
