@@ -4,6 +4,7 @@
 by its tests, and pays for no check.
 """
 
+import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -138,6 +139,9 @@ class _Guarded:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(object.__getattribute__(self, "_part"), name)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "_Guarded":
+        return type(self)(copy.deepcopy(self._part, memo), self._known)
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and bool(self._part == other._part)
