@@ -59,6 +59,8 @@ def _units() -> dict[str, Unit]:
         for name, size in sizes.items()
         if name not in _NO_SUFFIX
     }
+    # A charge is no energy: it is known, so that it is refused where joules are asked for.
+    known |= {"Ah": Unit("Ah"), "mAh": Unit("Ah", over=1e3)}
     return known | {name: known[unit] for name, unit in _SPELLED.items()}
 
 

@@ -268,11 +268,12 @@ def test_a_unit_that_is_not_known_is_refused(tmp_path):
             read(tmp_path, f"client,{column}\n1,3\n0,1\n", value, column=column, field=field)
 
 
-def test_watts_are_no_levels_and_levels_no_watts(tmp_path):
+def test_watts_are_no_levels_and_charges_no_joules(tmp_path):
     rows = "client,{}\n1,3\n0,1\n"
     for name, field, said in (
         ("power_mw", "network.transmit_power_dbm", "its name states W; allowed: a unit of dB, or none"),
         ("power (dBm)", "devices.energy.power_w", "its name states dB; allowed: a unit of W, or none"),
+        ("battery_mAh", "devices.energy.capacity_j", "its name states Ah; allowed: a unit of J, or none"),
     ):
         with pytest.raises(DataError, match=said):
             read(tmp_path, rows.format(name), value, column=name, field=field)
