@@ -91,10 +91,9 @@ def run_study(study: Study, folder: Path, engine: Engine, *, quiet: bool = False
         write_toml(study, folder / STUDY)
         records = Records(folder)
         console = Console(stderr=True, quiet=quiet, soft_wrap=True, highlight=False, markup=False)
-        if gone := records.forget_changed(write=True):
-            console.print(
-                f"{folder}: runs are made again whose own parts may read something else now: {', '.join(gone)}"
-            )
+        if gone := records.forget_changed((point.digest for point in points), write=True):
+            what = "runs are made again whose own parts may read something else now"
+            console.print(f"{folder}: {what}: {', '.join(gone)}")
         if others := records.others(point.digest for point in points):
             console.print(f"{folder} has {others} runs of another base, variants or seeds, which do not count here")
         _run(points, {}, records, engine, console, "runs")

@@ -280,6 +280,10 @@ def test_workers_have_the_variables_of_own_modules_and_another_value_is_another_
     found, index = rounds_s()
     assert found == [4, 4]
     assert len(index.splitlines()) == 2
+    # A study of other parts leaves these runs in the folder alone, though their module is not loaded then.
+    monkeypatch.delitem(sys.modules, "parts_of_a_study")
+    quiet(BASE, {"rounds.count": [2, 3]}, out=tmp_path / "s", seeds=1)
+    assert (tmp_path / "s/index.jsonl").read_text().startswith(index)
 
 
 SCRIPT = """

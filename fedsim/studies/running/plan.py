@@ -20,7 +20,7 @@ _MOST: Final = 6
 def plan_of(study: Study, folder: Path, engine: Engine) -> list[str]:
     """Return a plan in sentences; two short runs of each variant are made for it, with the store."""
     records = Records(folder)
-    records.forget_changed(write=False)
+    records.forget_changed((point.digest for point in study.points), write=False)
     left = [p for p in study.points if records.lacks(p.digest)]
     lines = [
         f"{len(study.points)} runs: {len(study.arms)} variants x {len(study.seeds)} seeds; "

@@ -72,12 +72,13 @@ class Records:
                 continue
             self._done[one.run, one.rounds] = one
 
-    def forget_changed(self, *, write: bool) -> list[str]:
-        """Forget runs whose own parts may read something else now; return what that is."""
-        now, stale = cache(content_of), dict[tuple[str, int | None], set[str]]()
+    def forget_changed(self, runs: Iterable[str], *, write: bool) -> list[str]:
+        """Forget those of some runs whose own parts may read something else now; return what that is."""
+        now, stale, asked = cache(content_of), dict[tuple[str, int | None], set[str]](), set(runs)
         for key, one in self._done.items():
-            stale[key] = {path for path, was in one.opened.items() if now(path) != was} | {one.outside} - {""}
-        self._done = {key: one for key, one in self._done.items() if not stale[key]}
+            if one.run in asked:  # modules of other studies need not be loaded
+                stale[key] = {path for path, was in one.opened.items() if now(path) != was} | {one.outside} - {""}
+        self._done = {key: one for key, one in self._done.items() if not stale.get(key)}
         if write and any(stale.values()):
             kept = b"".join(map(_line, self._done.values()))
             replace_file(self.folder / INDEX, lambda part: part.write_bytes(kept))
