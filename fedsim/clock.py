@@ -157,12 +157,12 @@ def tie_s(env: Environment) -> float:
     return float(next_s) if next_s <= TIE_ULPS * math.ulp(env.now) else 0.0
 
 
-def has_come(until_s: float, time_s: Any, sums: Any) -> Any:
+def has_come(until_s: float, time_s: float, sums: int) -> bool:
     """Return whether an instant has come on a clock that shows the sum of as many times, each of them rounded.
 
     Eight times 0.1 s are less than 0.8 s, and three times 0.1 s more than 0.3 s.
     """
-    return until_s - time_s <= TIE_ULPS * sums * np.spacing(time_s)
+    return until_s - time_s <= TIE_ULPS * sums * math.ulp(time_s)
 
 
 def delay_until(env: Environment, time_s: float) -> float:

@@ -88,6 +88,12 @@ def nothing_noted() -> Iterator[None]:
         _noting.all = before
 
 
+def with_untold(remarks: tuple[str, ...], untold: str) -> tuple[str, ...]:
+    """Return a run's remarks, which say once that what its own parts depend on cannot be told, if that is so."""
+    said = not untold or any(NOT_TOLD in remark for remark in remarks)
+    return remarks if said else (*remarks, untold)
+
+
 def changed(contents: Mapping[str, str]) -> list[str]:
     """Return the files and variables, also of modules, whose content is another one than it was."""
     return [path for path, before in contents.items() if content_of(path) != before]

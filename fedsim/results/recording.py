@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from fedsim.answers import ShortTraceback
 from fedsim.answers.module_values import hashes, variables_of
-from fedsim.answers.opened_files import NOT_TOLD, nothing_noted, opened_files, unchanged
+from fedsim.answers.opened_files import nothing_noted, opened_files, unchanged, with_untold
 from fedsim.errors import DistrustError, RunError
 from fedsim.history import History, Recorder, draw, draw_clients, draw_durations
 from fedsim.history.fairness import last_accuracies
@@ -173,7 +173,7 @@ def _record(
         try:
             history = with_model(simulation.run(), path)
             folder.outside = opened.untold(" or ".join(scenario.code()))
-            history = _with_remark(history, folder.outside)
+            history = with_fields(history, remarks=with_untold(history.remarks, folder.outside))
             saver.finish()
             folder.write_tables(recorder)
             trained = simulation.trained()
@@ -189,12 +189,6 @@ def _record(
         if trained is not None:
             say(_told(learner.work))
         return history
-
-
-def _with_remark(history: History, untold: str) -> History:
-    """Return a history that says once that what its own parts depend on cannot be told, if that is so."""
-    said = not untold or any(NOT_TOLD in remark for remark in history.remarks)
-    return history if said else with_fields(history, remarks=(*history.remarks, untold))
 
 
 def write_results(

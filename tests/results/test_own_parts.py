@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fedsim import Scenario, read_run, run, simulate
+from fedsim.answers.opened_files import NOT_TOLD, with_untold
 from fedsim.errors import RunError
 
 PARTS = """
@@ -201,6 +202,13 @@ def test_a_run_of_a_part_that_asks_others_than_files_stands_for_itself(kind):
     with pytest.raises(RunError, match=rf"^out: holds a run of this scenario, but {said}.*--force"):
         run(asking, out="out", store=False)
     assert run(asking, out="out", store=False, replace=True).notes == first.notes
+
+
+def test_a_run_says_once_that_its_parts_cannot_be_told():
+    of_learning, of_all = (f"{who} has asked for more than files (a.b); {NOT_TOLD}" for who in ("learning", "selector"))
+    assert with_untold(("a",), "") == ("a",)
+    assert with_untold(("a",), of_all) == ("a", of_all)
+    assert with_untold(("a", of_learning), of_all) == ("a", of_learning)
 
 
 def test_a_database_of_a_selector_has_changed():

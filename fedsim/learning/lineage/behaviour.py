@@ -224,10 +224,8 @@ def _probe(part: object, tensors: list[int], size: int, clients: int) -> Iterato
         trained = one[: sum(tensors)]
         yield [part.bits(tensors), part.compress(trained, tensors, np.random.default_rng(1))]
     elif isinstance(part, UpdateStep):
-        memory, senders = (
-            dict[int, Any](),
-            [Sender(client, version, 0, None) for version in (0, 3) for client in (0, 1, 2)],
-        )
+        memory = dict[int, Any]()
+        senders = [Sender(client, version, 0, None) for version in (0, 3) for client in (0, 1, 2)]
         for sender in senders:
             message = Message(sender, one, None, memory.get(sender.client, {}))
             part.client(message)

@@ -332,7 +332,7 @@ class Server:
 
     def _past(self, time_s: float) -> bool:
         until_s = self.stopping.until_s
-        return time_s == np.inf or (until_s is not None and bool(has_come(until_s, time_s, self._number)))
+        return time_s == np.inf or (until_s is not None and has_come(until_s, time_s, self._number))
 
     def _reached(self, evaluation: PendingEvaluation | None) -> bool:
         if evaluation is None or not self.stopping.has_target:

@@ -18,7 +18,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from fedsim.answers.module_values import take_over
-from fedsim.answers.opened_files import content_of, opened_files
+from fedsim.answers.opened_files import content_of, opened_files, with_untold
 from fedsim.errors import RunError
 from fedsim.history import History
 from fedsim.history.tables import packed, unpacked
@@ -166,7 +166,7 @@ def run_one(scenario: Scenario, digest: str, rounds: int | None, options: Mappin
             digest,
             rounds,
             sizes=sizes,
-            remarks=(*history.remarks, outside) if outside else history.remarks,
+            remarks=with_untold(history.remarks, outside),
             cpu_s=round(time.process_time() - begun, 4),
             events_cpu_s=round(events, 4),
             trained=work.trained,

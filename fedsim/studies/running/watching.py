@@ -19,7 +19,7 @@ def ended_by_time(point: Point, history: History) -> bool:
     """Return whether a run ended at the last second of its scenario, beyond which none goes on."""
     until_s = point.scenario.rounds.until_s
     ends_s = history.column("rounds", "end_s")
-    return until_s is not None and ends_s.size > 0 and bool(has_come(until_s, ends_s[-1], ends_s.size))
+    return until_s is not None and ends_s.size > 0 and has_come(until_s, float(ends_s[-1]), ends_s.size)
 
 
 def longer(study: Study, point: Point, history: History, rounds: int) -> int | None:
