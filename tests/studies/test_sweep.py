@@ -287,12 +287,14 @@ def test_workers_have_the_variables_of_own_modules_and_another_value_is_another_
 
 
 SCRIPT = """
+import os
 from fedsim import Cohort, Scenario, sweep
 
 class Slow:
     def __init__(self, first=0):
         self.first = first
     def select(self, view, rng):
+        assert os.environ["FEDSIM_WORKERS"] == str(max(1, len(os.sched_getaffinity(0)) // 2))
         return Cohort(view.client[self.first:self.first + 2])
     def observe(self, reports):
         pass
@@ -304,7 +306,7 @@ print(len(study), study.failures, study["count=3", 1].rounds.num_rows)
 
 
 @pytest.mark.slow
-def test_a_script_needs_no_main_guard_and_its_own_parts_are_found(tmp_path):
+def test_a_script_needs_no_main_guard_its_own_parts_are_found_and_runs_share_the_cores(tmp_path):
     (tmp_path / "base.toml").write_text(BASE.to_toml())
     (tmp_path / "own.py").write_text(textwrap.dedent(SCRIPT))
     done = subprocess.run(

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from fedsim.errors import FedsimError
 from fedsim.learning.executors.contracts import TrainingSetup
+from fedsim.learning.executors.cores import ENVIRONMENT_VARIABLE
 from fedsim.learning.executors.workers.portable import from_bytes, module_path
 from fedsim.learning.executors.workers.spreading import NO_MODEL, SpreadingExecutor, spread, unlike
 from fedsim.learning.executors.workers.worker import Worker, packed
@@ -42,7 +43,8 @@ def connected(address: str = "") -> tuple[Any, bool]:
 
 def environment() -> dict[str, dict[str, str]]:
     """Return what Ray's workers need to find fedsim and the user's own modules, with one thread each."""
-    return {"env_vars": {"PYTHONPATH": os.pathsep.join(module_path()), "OMP_NUM_THREADS": "1"}}
+    alone = dict.fromkeys(("OMP_NUM_THREADS", ENVIRONMENT_VARIABLE), "1")
+    return {"env_vars": {"PYTHONPATH": os.pathsep.join(module_path()), **alone}}
 
 
 class RayExecutor(SpreadingExecutor):

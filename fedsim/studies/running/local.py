@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fedsim.errors import RunError
-from fedsim.learning.executors.cores import usable_cores
+from fedsim.learning.executors.cores import ENVIRONMENT_VARIABLE, usable_cores
 from fedsim.learning.executors.workers.portable import module_path
 from fedsim.studies.running.records import Done, Ended, Task
 from fedsim.studies.running.zygote import KEY
@@ -65,7 +65,8 @@ def in_processes(
 def _forking(*, learns: bool, threads: int) -> Generator[Callable[[], Connection], None, None]:
     """Start the process that forks workers; what is given forks one, and returns the line to it."""
     key = secrets.token_bytes(32)
-    environment = os.environ | {KEY: key.hex(), "PYTHONPATH": os.pathsep.join(module_path())}
+    environment = {ENVIRONMENT_VARIABLE: str(threads)} | os.environ
+    environment |= {KEY: key.hex(), "PYTHONPATH": os.pathsep.join(module_path())}
     if "OMP_NUM_THREADS" not in os.environ:
         environment |= {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
     with tempfile.TemporaryDirectory(prefix="fedsim-study-") as place:
