@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel
 
@@ -10,9 +10,13 @@ from fedsim.answers import unchecked
 from fedsim.code_digest import Code, CodeDigest, code_digest, folder_of, is_builtin
 from fedsim.registry import BUILTIN_KINDS, Component
 
+_VALUES: Final = frozenset({bool, int, float, str, type(None)})
+
 
 def nested(value: object) -> Iterator[tuple[str, object]]:
     """Yield name and value of each entry of a part, table, or list of parts or tables; nothing for a value."""
+    if type(value) in _VALUES:
+        return
     if isinstance(value, BaseModel):
         yield from ((name, getattr(value, name)) for name in type(value).model_fields)
     elif isinstance(value, Mapping):

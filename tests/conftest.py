@@ -1,6 +1,7 @@
 """Fixtures that every room may use."""
 
 import gc
+import logging
 import os
 import subprocess
 import sys
@@ -18,8 +19,13 @@ settings.load_profile("untimed")
 os.environ.setdefault("FEDSIM_EXECUTOR", "sequential")
 # Two test processes on two cores: a second thread of each would wait in a loop for work on small arrays.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# No run of a test has a thread beside it that looks whether it stands still.
+os.environ.setdefault("FEDSIM_WATCHDOG_S", "0")
 # No test writes into the store of the user who runs it.
 os.environ["FEDSIM_STORE"] = "none"
+
+# pytest's handlers are left out (``-p no:logging``): each test would hang them up at all loggers of all libraries.
+logging.getLogger().addHandler(logging.NullHandler())
 
 _PREPARE = Path(__file__).parents[2] / "shared" / "data" / "prepare.py"
 _HERE = Path(__file__).parent
@@ -103,6 +109,17 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for name in _DRAWS:
         monkeypatch.setattr(recording, name, getattr(history, name))
+
+
+@pytest.fixture
+def logged() -> Generator[list[str]]:
+    """Return the messages of fedsim's log, as they come."""
+    messages: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger("fedsim").addHandler(handler)
+    yield messages
+    logging.getLogger("fedsim").removeHandler(handler)
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,8 @@ from tests.support.pages import ROOT
 TESTS = ROOT / "tests"
 # What has no room in fedsim: whole runs, laws over many rooms, contracts over catalogues, and support.
 OTHERS = {"benchmarks", "contracts", "end_to_end", "fuzz", "golden", "laws", "studies", "support", "tools", "typing"}
+# A function or class of a module that is no test, and its body: the lines that are indented or empty.
+DEFINED = re.compile(r"^(?:def|class) (?!test_)(\w+)(?:.*|\(\n(?: .*\n)+\).*):\n((?:(?: .*)?\n)+)", re.MULTILINE)
 IMPORTED = re.compile(r"^\s*(from|import) tests\.([a-z_]+\.)*test_", re.MULTILINE)
 
 
@@ -20,11 +22,8 @@ def test_helpers_are_written_once():
     """What two tests need is in tests/support; two helpers with the same body are one."""
     written = {}
     for path in [*sorted(TESTS.rglob("test_*.py")), *sorted((TESTS / "support").glob("*.py"))]:
-        lines = path.read_text().splitlines()
-        for node in ast.parse("\n".join(lines)).body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("test_"):
-                body = "\n".join(lines[node.body[0].lineno - 1 : node.end_lineno])
-                written.setdefault((node.name, body), []).append(str(path.relative_to(ROOT)))
+        for name, body in DEFINED.findall(path.read_text()):
+            written.setdefault((name, body.strip()), []).append(str(path.relative_to(ROOT)))
     assert not {name: paths for (name, body), paths in written.items() if len(paths) > 1 and len(body) > 80}
 
 

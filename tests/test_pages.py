@@ -84,10 +84,12 @@ def value_of(name):
         return getattr(value_of(way), last)
 
 
-def docstrings(path):
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            yield ast.get_docstring(node) or ""
+def docstrings(node):
+    """Yield the docstring of a module, and those of its classes and functions."""
+    yield ast.get_docstring(node, clean=False) or ""
+    for part in node.body:
+        if isinstance(part, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from docstrings(part)
 
 
 def names_in(text):
@@ -103,7 +105,7 @@ def test_names_in_docstrings_resolve():
     wrong = {
         f"{path.relative_to(ROOT)}: {name}"
         for path in files
-        for text in docstrings(path)
+        for text in docstrings(ast.parse(path.read_text()))
         for name in names_in(text)
         if not resolves(name)
     }

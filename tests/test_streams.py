@@ -15,7 +15,7 @@ from scipy import stats
 from fedsim.errors import ScenarioError
 from fedsim.streams import Streams, key_schedule, philox4x32
 
-names = st.text(min_size=1, max_size=12)
+names = st.text("aZ0-_ \x1f\u00e9\u6f22\U0001f600", min_size=1, max_size=12)
 clients = st.integers(0, 2**32 - 1)
 blocks = st.integers(0, 2**63 - 1)
 

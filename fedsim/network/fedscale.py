@@ -96,8 +96,7 @@ class RateLinks(Links):
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         return np.asarray(bits / self.rate_bps[client])
 
-    def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        return np.asarray(bits / self.rate_bps[client])
+    uplink_s = downlink_s
 
     def describe(self) -> LinkFacts:
         return LinkFacts(rate_bps=np.stack([self.rate_bps, self.rate_bps]))
@@ -105,5 +104,4 @@ class RateLinks(Links):
     def expected_downlink_s(self, bits: float) -> FloatArray:
         return bits / self.rate_bps
 
-    def expected_uplink_s(self, bits: float) -> FloatArray:
-        return bits / self.rate_bps
+    expected_uplink_s = expected_downlink_s

@@ -13,8 +13,9 @@ In a test::
 Names load when they are first used: importing fedsim.testing loads no part of the simulator.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from fedsim.lazy import on_use
 
 if TYPE_CHECKING:
     from fedsim.testing.aggregation import check_aggregation
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from fedsim.testing.selector import check_selector
     from fedsim.testing.server_optimizer import check_server_optimizer
     from fedsim.testing.task import check_task
+else:
+    __getattr__ = on_use(__name__)
 
 __all__ = [
     "check_aggregation",
@@ -54,12 +57,6 @@ __all__ = [
     "check_server_optimizer",
     "check_task",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'fedsim.testing' has no attribute {name!r}")
-    return getattr(import_module(f"fedsim.testing.{name.removeprefix('check_')}"), name)
 
 
 def __dir__() -> list[str]:

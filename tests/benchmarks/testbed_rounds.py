@@ -6,29 +6,21 @@ The cost of a testbed's round is that of `select`, `round` and `report`; cohorts
 import argparse
 from statistics import median
 
-from crowds import seconds
+from crowds import LAW, seconds, timing_only
 
 from fedsim import Scenario, Testbed, simulate
 
-NETWORKS = {
-    "latency": {
-        "kind": "latency",
-        "downlink": {"kind": "log-normal", "median_s": 0.2, "sigma": 0.5},
-        "uplink": {"kind": "log-normal", "median_s": 0.5, "sigma": 0.5},
-    },
-    "cell": {"kind": "cell"},
-}
+NETWORKS = {"latency": {"kind": "latency", "downlink": LAW, "uplink": LAW}, "cell": {"kind": "cell"}}
 
 
 def scenario(network: str, rounds: int) -> Scenario:
-    return Scenario(
-        name="testbed-rounds",
-        crowd={"clients": 100},
-        learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 50},
-        network=NETWORKS[network],
+    policy = {"kind": "deadline", "deadline_s": 5.0}
+    return timing_only(
+        100,
+        NETWORKS[network],
+        {"count": rounds, "policy": policy},
+        {"kind": "uniform", "cohort": 10},
         devices={"compute": {"kind": "rate", "samples_per_s": 100.0}},
-        rounds={"count": rounds, "policy": {"kind": "deadline", "deadline_s": 5.0}},
-        selector={"kind": "uniform", "cohort": 10},
     )
 
 

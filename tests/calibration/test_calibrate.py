@@ -41,7 +41,7 @@ def test_latency_compute_and_dropout_come_back(tmp_path):
         },
         rounds={"count": 150, "policy": {"kind": "deadline", "deadline_s": 8.0}},
     )
-    found = calibrate(log, samples=50)
+    found = calibrate(log, samples=50, rounds=100)
     down, work, up = found.phases
     assert (down.fit.kind, work.fit.kind, up.fit.kind) == ("shifted-exponential", "log-normal", "log-normal")
     near(down.fit.options, down.fit.errors, {"shift_s": 0.5, "scale_s": 0.3})
@@ -142,7 +142,7 @@ def test_rounds_that_end_at_their_deadline_agree_whatever_the_digits_of_the_cloc
         devices={"compute": "zero"},
         rounds={"count": 60, "policy": {"kind": "deadline", "deadline_s": 1.7}},
     )
-    found = calibrate(log)
+    found = calibrate(log, rounds=100)
     assert found.phases[0].effects.spread_sigma == 0.0
     rounds = [one for one in found.agreements if one.title.startswith("rounds")]
     assert all(one.distance < 0.2 and one.p_value > 0.2 for one in rounds)

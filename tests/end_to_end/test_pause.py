@@ -14,12 +14,7 @@ SCENARIO = Scenario(
     name="pause",
     seed=3,
     crowd={"clients": 9},
-    learning={
-        "data": "digits",
-        "split": {"kind": "quantity-skew", "concentration": 2.0},
-        "model": {"kind": "mlp", "hidden": [4]},
-        "local": {"optimizer": "sgd", "learning_rate": 0.1, "epochs": 1, "batch_size": 50},
-    },
+    learning={"kind": "none", "model_bits": 1e5, "samples_per_client": [20, 310, 90, 45, 150, 230, 75, 400, 120]},
     privacy={
         "budget": {"kind": "geometric", "epsilon": EPSILON, "eta": ETA},
         "mechanism": {"kind": "laplace-coordinate", "delta_f": 0.01},

@@ -234,12 +234,12 @@ def test_what_fails_before_the_first_round_has_five_lines(
         ]
 
 
-def test_python_is_told_what_the_summary_says(tmp_path, caplog):
+def test_python_is_told_what_the_summary_says(tmp_path, logged):
     """The history that `simulate` returns, the log, the summary, and the history that is read from a folder."""
     scenario = Scenario(**lies.together(lies.BASE, battery_world()))
     history = simulate(scenario, store=False)
     assert len(history.notes) == 2, "no charge is left, and nothing was delivered"
-    assert caplog.messages == [f"fedsim: {note}" for note in history.notes]
+    assert logged == [f"fedsim: {note}" for note in history.notes]
     run_in_folder(scenario, tmp_path / "run", store=False)
     assert read_summary(tmp_path / "run")["notes"] == history.notes == read_run(tmp_path / "run").notes
     diverging = simulate(Scenario(**lies.together(lies.BASE, lies.learning(server=Diverging()))), store=False)

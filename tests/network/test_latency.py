@@ -37,7 +37,7 @@ def test_draws_do_not_depend_on_the_cohort_or_the_crowd():
 
 
 def test_the_contract_is_kept_where_clients_differ():
-    check_network(SPREAD, draws=4000, rtol=0.0)
+    check_network(SPREAD, draws=1000, rtol=0.0)
 
 
 def test_rounds_directions_and_seeds_differ_and_repeat():

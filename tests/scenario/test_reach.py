@@ -28,7 +28,7 @@ WORK = TIMING.replace(
 """Work takes 5.4 to 9.8 s, and with the links 7.9 to 12.3 s."""
 
 
-def test_the_way_out_lets_nine_of_ten_in(caplog):
+def test_the_way_out_lets_nine_of_ten_in(logged):
     history = simulate(WORK)
     note = (
         "rounds.policy: no client delivers within the deadline on average: work 5.4 to 9.8 s, downlink 0.2 s, uplink "
@@ -36,7 +36,7 @@ def test_the_way_out_lets_nine_of_ten_in(caplog):
     )
     assert history.notes[0] == note
     assert history.notes[1].startswith("nothing was delivered: 0 of 6 participations")
-    assert caplog.messages[0].endswith(note)
+    assert logged[0].endswith(note)
     better = simulate(WORK.replace({"rounds.policy.deadline_s": 13.0}))
     assert set(better.column("participations", "outcome")) == {"delivered"}
     assert better.notes == []

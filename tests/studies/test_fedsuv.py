@@ -46,7 +46,7 @@ def test_grid_has_one_client_in_each_block(world):
 
 @pytest.mark.statistical
 def test_expectations_are_what_clients_do(world):
-    """All of two clients take part in each of 4,000 rounds; five standard errors."""
+    """All of two clients take part in each of 1,000 rounds; five standard errors."""
     crowd = crowd_of(world, [0.3, 0.9], [0.2, 0.6])
     heard = []
 
@@ -54,7 +54,7 @@ def test_expectations_are_what_clients_do(world):
         def observe(self, reports):
             heard.append(np.where(reports.delivered, reports.measured["loss_rms"], np.nan))
 
-    rounds = 4000
+    rounds = 1000
     world.play(Listening(2), crowd, rounds, seed=3)
     error = np.sqrt(crowd.validity * (1 - crowd.validity) / rounds)
     assert np.all(np.abs((~np.isnan(heard)).mean(axis=0) - crowd.validity) < 5 * error)

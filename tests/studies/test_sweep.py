@@ -264,7 +264,7 @@ class Some(Selector):
 """
 
 
-def test_workers_have_the_variables_of_own_modules_and_another_value_is_another_run(tmp_path, monkeypatch):
+def test_workers_have_the_variables_of_own_modules_and_another_value_is_another_run(tmp_path, monkeypatch, request):
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "parts_of_a_study.py").write_text(OWN)
 
@@ -282,6 +282,7 @@ def test_workers_have_the_variables_of_own_modules_and_another_value_is_another_
     assert len(index.splitlines()) == 2
     # A study of other parts leaves these runs in the folder alone, though their module is not loaded then.
     monkeypatch.delitem(sys.modules, "parts_of_a_study")
+    request.getfixturevalue("in_turn")
     quiet(BASE, {"rounds.count": [2, 3]}, out=tmp_path / "s", seeds=1)
     assert (tmp_path / "s/index.jsonl").read_text().startswith(index)
 
@@ -392,7 +393,7 @@ def test_the_command_line_sweeps_compares_and_plots(tmp_path, monkeypatch, capsy
         typed("compare", "runs/a3", "runs/a4", "--why", "--plot", "c.png")
 
 
-def test_a_run_whose_own_part_read_another_file_is_made_again(tmp_path, monkeypatch, capsys):
+def test_a_run_whose_own_part_read_another_file_is_made_again(tmp_path, monkeypatch, capsys, request):
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "listed_part.py").write_text(
@@ -413,4 +414,6 @@ def test_a_run_whose_own_part_read_another_file_is_made_again(tmp_path, monkeypa
         found = quiet(base, {"rounds.count": [1, 2]}, seeds=1, out=tmp_path / kind, quiet=False)
         assert said in capsys.readouterr().err
         assert found["count=1", 0].participations.num_rows == len(rows) // 2
+        # What a worker has read comes back; that is seen once.
+        request.getfixturevalue("in_turn")
     assert "selector has asked for more than files" in found["count=1", 0].notes[-1]

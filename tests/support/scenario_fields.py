@@ -66,13 +66,14 @@ class SchemaField:
         yield None
 
 
-def schema_fields() -> Iterator[SchemaField]:
-    """Yield every field of the schema, but for tables that are always there, whose own fields stand for them.
+@functools.cache
+def schema_fields() -> tuple[SchemaField, ...]:
+    """Return every field of the schema, but for tables that are always there, whose own fields stand for them.
 
     Where a part stands counts in the tables of learning, privacy and rounds, so there it is visited in each place; in
     another table each part is visited once.
     """
-    yield from _fields_of(ScenarioTables, "", "", TABLES, set())
+    return tuple(_fields_of(ScenarioTables, "", "", TABLES, set()))
 
 
 def _fields_of(owner: Any, path: str, part: str, tables: Tables, seen: set[Any]) -> Iterator[SchemaField]:

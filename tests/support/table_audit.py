@@ -27,11 +27,11 @@ class TableRows:
     def __init__(self, name, table):
         self.name, self.size, self._table = name, table.num_rows, table
         self._arrays = {}
-        self.read = []
+        self.read = {}
 
     def __getitem__(self, column):
         """Return a column as an array of shape (n,): labels as their codes, no value as `NO_VALUE` or NaN."""
-        self.read += [] if column in self.read else [column]
+        self.read[column] = None
         if column not in self._arrays:
             self._arrays[column] = _array(self._table.column(column))
         return self._arrays[column]
@@ -199,7 +199,7 @@ def check_tables(tables: Mapping[str, pa.Table], promised: Promised):
     rows = {name: TableRows(name, table) for name, table in tables.items()}
     for name, each in rows.items():
         for broken, wrong in ROW_RULES.get(name, {}).items():
-            each.read = []
+            each.read = {}
             _refuse(each, wrong(each), broken, each.read)
         if each.size and name in _MORE:
             _MORE[name](each, promised)
@@ -328,8 +328,8 @@ def _same(what, counted, there):
 
 def _refuse(rows, wrong, broken, shown):
     """Fail with the rows, if any, that break a rule."""
-    at = np.flatnonzero(wrong)
-    if at.size:
+    if np.count_nonzero(wrong):
+        at = np.flatnonzero(wrong)
         more = f" and {at.size - 1} more up to row {at[-1]}" if at.size > 1 else ""
         place = rows.shown(int(at[0]), [column for column in ("round", "edge", "client") if rows.has(column)])
         told = rows.shown(int(at[0]), shown)

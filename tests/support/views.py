@@ -94,7 +94,7 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
-def check_shares(draw, chance, times=3_000, errors=5):
+def check_shares(draw, chance, times=1_500, errors=5):
     """Draw positions many times, and compare how often each came with its probability, to some standard errors."""
     chance = np.asarray(chance, dtype=float)
     counts = np.bincount(np.concatenate([np.atleast_1d(draw()) for _ in range(times)]), minlength=chance.size)

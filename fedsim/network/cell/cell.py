@@ -24,7 +24,7 @@ from fedsim.network.radio.shadowing import SHADOWINGS, IndependentShadowing, Sha
 from fedsim.network.radio.sites import Sites
 from fedsim.network.radio.spectral_efficiency import RATES, RateLaw, Shannon
 from fedsim.network.transport.transport import TRANSPORT, TRANSPORTS, NoTransport, Transport
-from fedsim.per_client import Values, one_number
+from fedsim.per_client import one_number
 from fedsim.registry import Component, Slot
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
@@ -135,28 +135,24 @@ class Cell(Component):
         down, up = radio.snrs(loss_db, serving)
         distance_m = distance_m[np.arange(serving.size), serving]
         densest = np.maximum(radio.densest(loss_db, serving), 1.0)
+        ways = ("downlink", down, radio.downlink, None), ("uplink", up, radio.uplink, densest)
+        downlink, uplink = (
+            Channel(
+                snr,
+                float(np.mean(values.bandwidth_hz)),
+                radio.fading,
+                f"fading-{name}",
+                run.streams,
+                radio.rate,
+                density,
+                delay_spread_s=self.delay_spread_s,
+                widths_hz=None if isinstance(values.bandwidth_hz, float) else values.bandwidth_hz,
+            )
+            for name, snr, values, density in ways
+        )
         links = CellLinks(
-            Channel(
-                down,
-                float(np.mean(radio.downlink.bandwidth_hz)),
-                radio.fading,
-                "fading-downlink",
-                run.streams,
-                radio.rate,
-                delay_spread_s=self.delay_spread_s,
-                widths_hz=_own(radio.downlink.bandwidth_hz),
-            ),
-            Channel(
-                up,
-                float(np.mean(radio.uplink.bandwidth_hz)),
-                radio.fading,
-                "fading-uplink",
-                run.streams,
-                radio.rate,
-                densest,
-                delay_spread_s=self.delay_spread_s,
-                widths_hz=_own(radio.uplink.bandwidth_hz),
-            ),
+            downlink,
+            uplink,
             distance_m / SPEED_OF_LIGHT_M_PER_S,
             serving,
             (self.downlink.sharing, self.uplink.sharing),
@@ -171,8 +167,3 @@ class Cell(Component):
     def losses(self, positions_m: FloatArray, sites_m: FloatArray, streams: Streams) -> tuple[FloatArray, FloatArray]:
         """Return distances in metres, and path losses with shadowing in dB, of clients and sites: shapes (K, S)."""
         return LinkBudget(self, sites_m, streams, len(positions_m)).losses(positions_m)
-
-
-def _own(bandwidth_hz: Values) -> FloatArray | None:
-    """Return the bandwidths of clients that differ; None for one bandwidth."""
-    return None if isinstance(bandwidth_hz, float) else bandwidth_hz

@@ -15,7 +15,7 @@ from fedsim.network.contracts import Connection, Directions, LinkFacts, Links
 from fedsim.network.medium.cell import CellMedium, FadingInShares, Sharing
 from fedsim.network.radio.channel import Channel
 from fedsim.network.transfers import SharedMedium
-from fedsim.per_client import at
+from fedsim.per_client import Values, at
 from fedsim.units import db_to_linear
 
 
@@ -28,19 +28,18 @@ class CellLinks(Links):
         uplink: Channel,
         delay_s: FloatArray,
         serving: IntArray,
-        sharing: tuple[Sharing, Sharing] = ("dedicated", "dedicated"),
-        access: AccessDelays | None = None,
-        positions_m: FloatArray | None = None,
-        distance_m: FloatArray | None = None,
-        fading: tuple[FadingInShares, FadingInShares] = ("drawn", "drawn"),
-        uplink_power_dbm: float | FloatArray | None = None,
+        sharing: tuple[Sharing, Sharing],
+        access: AccessDelays,
+        positions_m: FloatArray,
+        distance_m: FloatArray,
+        fading: tuple[FadingInShares, FadingInShares],
+        uplink_power_dbm: Values,
     ) -> None:
         self._uplink_power_dbm = uplink_power_dbm
         self._uplink_transfers: Channel | AllocatedChannel = uplink
         self._positions_m, self._distance_m = positions_m, distance_m
         self.downlink, self.uplink, self.delay_s, self.serving = downlink, uplink, delay_s, serving
-        self.sharing, self.fading = sharing, fading
-        self.access = AccessDelays() if access is None else access
+        self.sharing, self.fading, self.access = sharing, fading, access
         # Seconds besides those on the air.
         self._down_s = delay_s + self.access.before_downlink_s
         self._up_s = delay_s + (self.access.before_uplink_s + self.access.after_uplink_s)
@@ -68,9 +67,8 @@ class CellLinks(Links):
         """Return the gain of the present fading block; of a band faded in parts, its rate over the mean."""
         return self.uplink.gain_at(client, time_s)
 
-    def uplink_power_dbm(self, client: IntArray) -> FloatArray | None:
-        own = self._uplink_power_dbm
-        return None if own is None else np.broadcast_to(at(own, client), client.shape)
+    def uplink_power_dbm(self, client: IntArray) -> FloatArray:
+        return np.broadcast_to(at(self._uplink_power_dbm, client), client.shape)
 
     def allocated(
         self, client: IntArray, bandwidth_hz: FloatArray | None, transmit_power_dbm: FloatArray | None
@@ -83,11 +81,6 @@ class CellLinks(Links):
         change_db = None
         if transmit_power_dbm is not None:
             own_dbm = self.uplink_power_dbm(client)
-            if own_dbm is None:
-                raise ScenarioError(
-                    "network.uplink: a selector cannot allocate powers where those of the clients are not known; "
-                    "allowed: a cell with transmit_power_dbm"
-                )
             change_db = transmit_power_dbm - own_dbm
             if np.any(change_db > 0):
                 i = int(np.argmax(change_db))

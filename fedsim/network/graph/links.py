@@ -14,6 +14,7 @@ from fedsim.network.contracts import Directions, LinkFacts, Links
 from fedsim.network.medium.association import Association
 from fedsim.network.medium.failures import FAILURE, Failure
 from fedsim.network.medium.graph import GraphMedium
+from fedsim.network.radio.channel import seconds_of
 from fedsim.network.topology.attachment import NEAREST_SERVER, AttachedTopology, InitialAccess
 from fedsim.network.topology.coverage import AccessChannels, Coverage, FadedCoverage, FadedView
 from fedsim.network.topology.handover import HandoverRule
@@ -128,9 +129,7 @@ class GraphLinks(Links):
     def expected_on_air_s(self, bits: float, *, up: bool) -> FloatArray:
         """Return the time of a client's own link, however narrow those behind it are."""
         _, _, own_bps = self._alone(_up if up else _down)
-        endless = np.full(own_bps.size, np.inf if bits > 0 else 0.0)
-        on_air_s: FloatArray = np.divide(bits, own_bps, out=endless, where=own_bps > 0)
-        return on_air_s
+        return seconds_of(bits, own_bps)
 
     def edge_routes(self) -> tuple[list[str], str]:
         """Return the names of the edge servers that serve clients, in the order of their numbers, and of the cloud."""
@@ -174,8 +173,7 @@ class GraphLinks(Links):
 
     def _alone_s(self, bits: float, ends: Callable[[int], tuple[int, int]]) -> FloatArray:
         rate_bps, delay_s, _ = self._alone(ends)
-        endless = np.full(rate_bps.size, np.inf if bits > 0 else 0.0)
-        alone_s: FloatArray = np.divide(bits, rate_bps, out=endless, where=rate_bps > 0) + delay_s
+        alone_s = seconds_of(bits, rate_bps) + delay_s
         moves = self.access is not None and self.access.moves
         return alone_s if not moves else np.minimum(alone_s, np.finfo(np.float64).max)
 

@@ -108,8 +108,8 @@ class CellMedium(SharedMedium):
         sharing: tuple[Sharing, Sharing],
         serving: IntArray,
         delay_s: tuple[FloatArray, FloatArray],
-        fading: tuple[FadingInShares, FadingInShares] = ("drawn", "drawn"),
-        before_s: tuple[float, float] = (0.0, 0.0),
+        fading: tuple[FadingInShares, FadingInShares],
+        before_s: tuple[float, float],
     ) -> None:
         self._down, self._up = (
             Direction(env, channel, rule, serving, way_s, read, wait_s)

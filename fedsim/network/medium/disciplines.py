@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Collection
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from operator import attrgetter
 from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
 import numpy as np
@@ -198,6 +199,9 @@ class EqualSharing(Discipline):
     control", IEEE/ACM Trans. Networking 1(3), 1993.
     """
 
+    size_of: "ClassVar[attrgetter[float]]" = attrgetter("work")
+    """What the clock counts of a job."""
+
     def __init__(self) -> None:
         self._virtual_time = 0.0
         self._virtual_finish: dict[Job, float] = {}
@@ -208,7 +212,7 @@ class EqualSharing(Discipline):
         if not self._virtual_finish:
             self._virtual_time = 0.0
             self._heap.clear()
-        finish = self._virtual_time + job.work
+        finish = self._virtual_time + self.size_of(job)
         self._virtual_finish[job] = finish
         self._joined += 1
         heappush(self._heap, (finish, self._joined, job))
@@ -224,12 +228,17 @@ class EqualSharing(Discipline):
         return self._virtual_time - (self._virtual_finish[job] - job.work)
 
     def next_end(self) -> tuple[float, Job]:
+        left, job = self._first_left()
+        return left * len(self._virtual_finish), job
+
+    def _first_left(self) -> tuple[float, Job]:
+        """Return what the clock has to go on until the next end, and the job that ends then."""
         heap, present = self._heap, self._virtual_finish
         finish, _, job = heap[0]
         while job not in present:
             heappop(heap)
             finish, _, job = heap[0]
-        return (finish - self._virtual_time) * len(present), job
+        return finish - self._virtual_time, job
 
     def in_service(self) -> Collection[Job]:
         return self._virtual_finish.keys()

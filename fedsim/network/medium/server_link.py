@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from simpy import Environment, Event
@@ -31,16 +31,11 @@ class ServerCapacity:
     interval_s: float | None
 
 
-class Plan(Protocol):
-    """A message of some size."""
+class Plan(NamedTuple):
+    """A message of some size: its bits with headers, and the wait of each client before its transfer, shape (K,)."""
 
-    @property
-    def bits(self) -> float: ...
-
-    @property
-    def before_s(self) -> FloatArray:
-        """Seconds before each client's transfer, shape (K,)."""
-        ...
+    bits: float
+    before_s: FloatArray
 
 
 @dataclass(frozen=True)

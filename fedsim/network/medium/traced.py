@@ -11,8 +11,9 @@ import numpy as np
 from simpy import Environment, Event
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.clock import call_after, process_now
+from fedsim.clock import call_after
 from fedsim.network.medium.disciplines import EqualSharing, Job
+from fedsim.network.medium.queued import QueuedTransfer
 from fedsim.network.transfers import SharedMedium, Transfer
 
 _FIRST: Final = np.zeros(1, dtype=np.int64)
@@ -28,20 +29,14 @@ class Capacity(Protocol):
     def between_s(self, trace: IntArray, from_s: FloatArray, until_s: FloatArray) -> FloatArray: ...
 
 
-class TracedTransfer(Transfer):
+class TracedTransfer(QueuedTransfer["TracedCapacity"]):
     """A job of its discipline, whose work is its bits."""
 
-    __slots__ = ("_medium", "air_s", "bits", "carried", "delay_s", "done", "ended", "work")
+    __slots__ = ("air_s", "carried", "work")
 
     def __init__(self, medium: "TracedCapacity", bits: float, delay_s: float) -> None:
-        self._medium, self.bits, self.work, self.delay_s = medium, bits, bits, delay_s
-        self.done = Event(medium.env)
-        self.carried, self.air_s, self.ended = 0.0, 0.0, False
-
-    def cancel(self) -> None:
-        if not self.ended:
-            self.ended = True
-            self._medium.forget(self)
+        super().__init__(medium, bits, delay_s)
+        self.work, self.carried, self.air_s = bits, 0.0, 0.0
 
     def sent_bits(self) -> float:
         return min(self.bits, self._medium.carried_bits(self))
@@ -49,12 +44,6 @@ class TracedTransfer(Transfer):
     def on_air_s(self, elapsed_s: float) -> float:
         """Return the transfer's share of the time in which the capacity is above 0."""
         return min(self._medium.on_air_s(self), elapsed_s)
-
-    def arrive(self, _event: Event) -> None:
-        """Trigger `done` as part of this event, unless the transfer was cancelled during its propagation delay."""
-        if not self.ended:
-            self.ended = True
-            process_now(self.done)
 
 
 class TracedCapacity:
@@ -71,15 +60,18 @@ class TracedCapacity:
 
     def send(self, bits: float, delay_s: float) -> TracedTransfer:
         transfer = TracedTransfer(self, bits, delay_s)
+        self.start(transfer)
+        return transfer
+
+    def start(self, transfer: TracedTransfer) -> None:
         self._catch_up()
-        if bits > 0:
+        if transfer.bits > 0:
             self._present[transfer] = transfer
             transfer.air_s = -self._air_s
             self._discipline.join(transfer)
             self._plan()
         else:
-            self._send_on(transfer)
-        return transfer
+            transfer.send_on()
 
     def forget(self, transfer: TracedTransfer) -> None:
         if transfer in self._present:
@@ -133,7 +125,7 @@ class TracedCapacity:
                 break
             self._let_go(transfer)
             transfer.carried = transfer.bits
-            self._send_on(transfer)
+            transfer.send_on()
         self._plan()
 
     def _let_go(self, transfer: TracedTransfer) -> None:
@@ -141,14 +133,6 @@ class TracedCapacity:
         transfer.air_s += self._air_s
         del self._present[transfer]
         self._discipline.leave(transfer)
-
-    def _send_on(self, transfer: TracedTransfer) -> None:
-        transfer.carried = transfer.bits
-        if transfer.delay_s > 0 and math.isfinite(transfer.delay_s):
-            call_after(self.env, transfer.delay_s, transfer.arrive)
-        else:
-            transfer.ended = True
-            transfer.done.succeed()
 
 
 class TracedMedium(SharedMedium):

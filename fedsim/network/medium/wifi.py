@@ -5,15 +5,14 @@ G. Bianchi, "Performance analysis of the IEEE 802.11 distributed coordination fu
 independent of the window. All frames last equally long.
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
-from heapq import heappop, heappush
-from typing import Annotated
+from operator import attrgetter
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from fedsim.network.medium.disciplines import Discipline, Job
+from fedsim.network.medium.disciplines import EqualSharing, Job
 from fedsim.units import Seconds
 
 _HALVINGS = 200
@@ -63,21 +62,20 @@ class Contention:
 _DENOMINATOR_BITS = 1074
 
 
-class RateFair(Discipline):
+class RateFair(EqualSharing):
     """Equal rates in bit/s for all jobs present, so that airtime is divided in proportion to work per bit.
 
     Stations that take turns with packets of one size all have the rate of ``1 / sum(1 / r_k)``, where r_k is the rate
     that station k would have alone. The slowest one holds all back (Heusse, Rousseau, Berger-Sabbatel and Duda,
     "Performance anomaly of 802.11b", IEEE INFOCOM 2003).
 
-    Joining, leaving and ending take O(log n), by a virtual clock as in `EqualSharing`, which counts bits.
+    The virtual clock counts bits.
     """
 
+    size_of: "ClassVar[attrgetter[float]]" = attrgetter("bits")
+
     def __init__(self) -> None:
-        self._virtual_bits = 0.0
-        self._finish: dict[Job, float] = {}
-        self._heap: list[tuple[float, int, Job]] = []
-        self._joined = 0
+        super().__init__()
         # Work per bit of all jobs present, as a whole number of the smallest floats, so that a sum has no rounding.
         self._exact, self._per_bit = 0, 0.0
         # The work of now over that of one station, bits of a job for the whole time of the channel, and those before
@@ -85,45 +83,33 @@ class RateFair(Discipline):
         self._share, self._occupied_bits, self._from_bits = 1.0, 0.0, dict[Job, float]()
 
     def join(self, job: Job) -> None:
-        if not self._finish:
-            self._virtual_bits = 0.0
-            self._heap.clear()
-        self._finish[job] = finish = self._virtual_bits + job.bits
-        self._joined += 1
-        heappush(self._heap, (finish, self._joined, job))
+        super().join(job)
         self._count(_whole(job.work / job.bits))
         if self.counts_air:
             self._from_bits[job] = self._occupied_bits
 
     def leave(self, job: Job) -> None:
-        """Remove a job; its entry in the heap stays until it is the first."""
-        if self._finish.pop(job, None) is not None:
+        if job in self._virtual_finish:
             self._count(-_whole(job.work / job.bits))
             self._from_bits.pop(job, None)
+        super().leave(job)
 
     def advance(self, work: float) -> None:
         bits = work / self._per_bit
-        self._virtual_bits += bits
+        self._virtual_time += bits
         if self.counts_air:
             self._occupied_bits += bits / self._share
 
     def served(self, job: Job) -> float:
-        return (self._virtual_bits - (self._finish[job] - job.bits)) * (job.work / job.bits)
+        return (self._virtual_time - (self._virtual_finish[job] - job.bits)) * (job.work / job.bits)
 
     def occupied(self, job: Job) -> float:
         """Return the job's part of the channel's time, of which collisions and backoff take theirs too."""
         return (self._occupied_bits - self._from_bits[job]) * (job.work / job.bits)
 
     def next_end(self) -> tuple[float, Job]:
-        heap, present = self._heap, self._finish
-        finish, _, job = heap[0]
-        while job not in present:
-            heappop(heap)
-            finish, _, job = heap[0]
-        return (finish - self._virtual_bits) * self._per_bit, job
-
-    def in_service(self) -> Collection[Job]:
-        return self._finish.keys()
+        left, job = self._first_left()
+        return left * self._per_bit, job
 
     def _count(self, change: int) -> None:
         self._exact += change
@@ -166,7 +152,7 @@ class Dcf(RateFair):
         self._contention = Contention(frame_s, overhead_s, idle_slot_s, window, doublings)
 
     def rate_hz(self, bandwidth_hz: float) -> float:
-        self._share = _share_of_one(self._contention, max(1, len(self._finish)))
+        self._share = _share_of_one(self._contention, max(1, len(self._virtual_finish)))
         return bandwidth_hz * self._share
 
 

@@ -141,7 +141,7 @@ class Channel:
 
     def expected_s(self, bits: float) -> FloatArray:
         """Return ``bits / ergodic rate`` in seconds, shape (K,); `inf` where a link carries nothing."""
-        return _ratio(bits, self.ergodic_rate_bps)
+        return seconds_of(bits, self.ergodic_rate_bps)
 
     def transfer_s(self, client: IntArray, start_s: FloatArray, bits: float) -> FloatArray:
         """Return the duration of a transfer for each client, shape (n,).
@@ -154,7 +154,7 @@ class Channel:
         downlink that carries nothing) has the ergodic rate from its start.
         """
         if math.isinf(self.fading.coherence_s):
-            return _ratio(bits, self.rate_bps(client, 0))
+            return seconds_of(bits, self.rate_bps(client, 0))
         took_s: FloatArray = self._fluid_s(bits)[client]
         coherence_s, longest_s = self.fading.coherence_s, largest(took_s)
         last_s = LAST_BLOCK * coherence_s
@@ -280,7 +280,8 @@ def _blocks_to_draw(expected_blocks: float) -> int:
     return int(expected + math.sqrt(expected) + 2)
 
 
-def _ratio(bits: float, rate_bps: FloatArray) -> FloatArray:
+def seconds_of(bits: float, rate_bps: FloatArray) -> FloatArray:
+    """Return bits over rates; `inf` for bits over a link that carries nothing."""
     endless = np.full(np.shape(rate_bps), np.inf if bits > 0 else 0.0)
     with np.errstate(over="ignore"):
         return np.asarray(np.divide(bits, rate_bps, out=endless, where=rate_bps > 0))

@@ -198,13 +198,16 @@ def _efficiency(
     """
     y = np.arange(low, high + step, step)
     weight, gain = step * np.exp(log_density(y)), np.exp(y)
-    snr = np.asarray(snr, dtype=np.float64)
-    flat = snr.ravel()
-    mean = np.empty(flat.size)
-    for first in range(0, flat.size, _ROWS):
-        part = flat[first : first + _ROWS, None]
-        mean[first : first + _ROWS] = (spectral_efficiency(part * gain) * weight).sum(axis=1)
-    return mean.reshape(snr.shape)
+    return in_rows(snr, _ROWS, lambda part: (spectral_efficiency(part * gain) * weight).sum(axis=1))
+
+
+def in_rows(snr: FloatArray, rows: int, mean: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Return means of the shape of snr, computed for so many SNRs at a time, which are given as a column."""
+    flat = np.asarray(snr, dtype=np.float64).ravel()
+    found = np.empty(flat.size)
+    for first in range(0, flat.size, rows):
+        found[first : first + rows] = mean(flat[first : first + rows, None])
+    return found.reshape(np.shape(snr))
 
 
 def _rician_log_density(k: float, y: FloatArray) -> FloatArray:

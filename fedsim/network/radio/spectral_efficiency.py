@@ -3,8 +3,9 @@
 A law gives the efficiency at an instantaneous SNR, and its mean over fading.
 """
 
+from collections.abc import Hashable
 from functools import cached_property, lru_cache
-from typing import Annotated, Any, Final, Literal, Protocol, runtime_checkable
+from typing import Annotated, Any, Final, Literal, Protocol, cast, runtime_checkable
 
 import numpy as np
 from pydantic import BeforeValidator, Field, PositiveFloat
@@ -141,6 +142,15 @@ def mean_over_fading(rate: RateLaw, snr: FloatArray, fading: Fading) -> FloatArr
     direct quadrature it errs by less than 0.1 % of the law's highest efficiency; below -50 dB it is 0, above 100 dB
     that of 100 dB.
     """
+    try:
+        grid_db, mean = _shared_grid(cast(Hashable, rate), cast(Hashable, fading))
+    except TypeError:  # a law with lists among its options has no hash
+        grid_db, mean = _grid(rate, fading)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.interp(linear_to_db(snr), grid_db, mean, left=0.0))
+
+
+def _grid(rate: RateLaw, fading: Fading) -> tuple[FloatArray, FloatArray]:
     t = (np.arange(_NODES) + 0.5) / _NODES
     gain = fading.gain_quantile(1.0 - (1.0 - t) ** 3)
     weight = 3.0 * (1.0 - t) ** 2 / _NODES
@@ -152,5 +162,8 @@ def mean_over_fading(rate: RateLaw, snr: FloatArray, fading: Fading) -> FloatArr
             for low in range(0, grid.size, _BLOCK)
         ]
     )
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.interp(linear_to_db(snr), grid_db, mean, left=0.0))
+    return grid_db, mean
+
+
+# Runs with other seeds have the same grid.
+_shared_grid = lru_cache(maxsize=32)(_grid)

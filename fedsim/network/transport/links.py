@@ -4,14 +4,13 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import NamedTuple
 
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import Environment
 from fedsim.network.contracts import Directions, LinkFacts, Links
-from fedsim.network.medium.server_link import Alone, ServerCapacity, TransportMedium
+from fedsim.network.medium.server_link import Alone, Plan, ServerCapacity, TransportMedium
 from fedsim.network.transfers import SharedMedium
 from fedsim.network.transport.tcp import TcpPath
 
@@ -44,13 +43,6 @@ class Path:
         return np.subtract(took_s, sending_s, out=np.zeros(sending_s.shape), where=took_s > sending_s)
 
 
-class _Plan(NamedTuple):
-    """A message of some size: its bits with headers, and the wait of each client before its transfer, shape (K,)."""
-
-    bits: float
-    before_s: FloatArray
-
-
 class TransportLinks(Links):
     """The links of a network with a transport."""
 
@@ -78,7 +70,7 @@ class TransportLinks(Links):
     def _took_s(
         self,
         alone_s: Callable[[IntArray, int, FloatArray, float], FloatArray],
-        plan: _Plan,
+        plan: Plan,
         capacity: ServerCapacity | None,
         client: IntArray,
         draw: int,
@@ -146,10 +138,10 @@ class TransportLinks(Links):
 
     def _plan(
         self, bits: float, expected_s: Callable[[float], FloatArray], handshakes_s: float, *, tcp: bool = True
-    ) -> _Plan:
+    ) -> Plan:
         carried = self.path.carried_bits(bits)
         sending_s = _sending_s(carried, expected_s)
-        return _Plan(carried, handshakes_s + (self.path.extra_s(bits, sending_s) if tcp else np.zeros(sending_s.size)))
+        return Plan(carried, handshakes_s + (self.path.extra_s(bits, sending_s) if tcp else np.zeros(sending_s.size)))
 
 
 def _limited(alone_s: Callable[[float], FloatArray], bits: float, capacity: ServerCapacity | None) -> FloatArray:

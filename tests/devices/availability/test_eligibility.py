@@ -49,14 +49,14 @@ def test_both_conditions_at_once_worked_by_hand():
 def test_a_draw_without_a_charged_client_is_repeated():
     """One of 50 clients is charged; tries are 2 s apart and show it with probability 0.2, so the mean wait is 8 s."""
     waits = []
-    for seed in range(400):
+    for seed in range(150):
         availability = Bernoulli(probability=0.2, retry_s=2.0).build(RunSetup(50, Streams(seed)))
         there = charged(availability, batteries([1.0] * 49 + [60.0], least=50.0))
         opens_s, draw = there.next_s(10.0, 3)
         assert there.available(np.arange(50), opens_s, draw).nonzero()[0].tolist() == [49]
         waits.append(opens_s - 10.0)
     assert all(wait % 2.0 == 0.0 for wait in waits)
-    error_s = 2.0 * math.sqrt(0.8) / 0.2 / math.sqrt(400)  # of a geometric number of tries
+    error_s = 2.0 * math.sqrt(0.8) / 0.2 / math.sqrt(150)  # of a geometric number of tries
     assert np.mean(waits) == pytest.approx(8.0, abs=5 * error_s)
 
 

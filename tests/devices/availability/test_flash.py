@@ -116,9 +116,9 @@ def test_without_hours_no_client_follows_them():
 def test_never_is_never():
     law = Flash(never_share=1.0).build(RunSetup(50, Streams(2)))
     assert law.next_s(0.0, 1)[0] == math.inf
-    assert not law.sessions(np.arange(50), np.zeros(50), np.full(50, 30 * DAY_S)).owner.size
+    assert not law.sessions(np.arange(50), np.zeros(50), np.full(50, 8 * DAY_S)).owner.size
     ever = Flash(never_share=0.0).build(RunSetup(50, Streams(2)))
-    assert np.unique(ever.sessions(np.arange(50), np.zeros(50), np.full(50, 30 * DAY_S)).owner).size > 45
+    assert np.unique(ever.sessions(np.arange(50), np.zeros(50), np.full(50, 8 * DAY_S)).owner).size > 45
 
 
 def test_hours_turn_with_the_habit():

@@ -56,7 +56,7 @@ def test_draws_are_fair_and_independent_of_the_crowd():
 @pytest.mark.statistical
 def test_a_draw_without_an_available_client_is_repeated():
     """Three clients of p = 0.05: a draw shows one with q = 1 - 0.95^3; geometric waits, conditional crowds."""
-    p, rounds, ids = 0.05, 6000, np.arange(3)
+    p, rounds, ids = 0.05, 2000, np.arange(3)
     availability = AVAILABILITIES.make({"kind": "bernoulli", "probability": p, "retry_s": 2.0}).build(
         RunSetup(3, Streams(2))
     )
@@ -134,7 +134,7 @@ def test_a_client_is_there_until_it_leaves():
 @pytest.mark.statistical
 def test_shares_by_hour_are_those_asked_for():
     """At half past every hour, on the first day and on the third."""
-    clients = 20_000
+    clients = 5_000
     hours = np.arange(24)
     shares = 0.3 + 0.2 * np.cos(2 * np.pi * (hours - 3) / 24)
     availability = Diurnal(share_by_hour=tuple(shares), mean_session_s=1800.0).build(RunSetup(clients, Streams(5)))
@@ -151,7 +151,7 @@ def test_shares_by_hour_are_those_asked_for():
 
 @pytest.mark.statistical
 def test_hours_can_start_anywhere_and_clients_live_in_zones():
-    clients = 20_000
+    clients = 5_000
     shares = (0.1,) * 12 + (0.8,) * 12
     shifted = Diurnal(share_by_hour=shares, mean_session_s=600.0, start_hour=15.5).build(RunSetup(clients, Streams(6)))
     online = shifted.available(np.arange(clients), 0.0, 1).mean()

@@ -45,7 +45,7 @@ def test_parts_and_whole_say_the_same_of_each_client_in_whatever_order_they_are_
 @pytest.mark.statistical
 def test_draws_of_a_part_are_repeated_until_they_show_a_client_of_it():
     """Two of 50 clients with p = 0.1: a draw shows one of them with q = 1 - 0.9^2 = 0.19, whatever the others do."""
-    p, rounds, member = 0.1, 6000, np.array([7, 30])
+    p, rounds, member = 0.1, 2000, np.array([7, 30])
     whole = Bernoulli(probability=p, retry_s=2.0).build(RunSetup(50, Streams(4)))
     part = whole.part(member)
     tries = np.array([part.next_s(10.0, r)[0] - 10.0 for r in range(1, rounds + 1)]) / 2.0

@@ -64,7 +64,7 @@ def parts(values, tensors, bucket):
 def test_it_is_unbiased_and_its_variance_is_within_the_bound_of_lemma_3_1(levels, size):
     rng = np.random.default_rng(7)
     update = rng.standard_normal(size).astype(np.float32)
-    draws = 3000
+    draws = 1000
     found = np.array([QSGD(levels=levels).compress(update, (size,), rng) for _ in range(draws)], np.float64)
     norm = np.linalg.norm(update)
     # Each number is one of two levels: its variance is exactly f (1 - f) (norm / s)^2, f the part above a level.

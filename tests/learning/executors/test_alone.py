@@ -65,7 +65,7 @@ def check(kind, setup):
     return together
 
 
-@pytest.mark.parametrize(("first", "last"), [(0, 6), pytest.param(6, 200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("first", "last"), [(0, 3), pytest.param(3, 200, marks=pytest.mark.slow)])
 def test_a_training_is_alone_or_refused(first, last, monkeypatch):
     monkeypatch.setenv("FEDSIM_WORKERS", "2")
     refused = 0

@@ -164,13 +164,13 @@ def test_uploads_in_a_share_of_the_time_vary_as_the_rate_of_a_block(clients):
     medium, env = opened(graph(STEADY_PLACE, "shared"), [[300.0, 0.0]] * clients, 28)
     for client in range(1, clients):
         medium.uplink(client, 1e15)
-    ends_s = [0.0]
-    for _ in range(300):
+    ends_s, uploads = [0.0], 120
+    for _ in range(uploads):
         env.run(until=medium.uplink(0, 50 * 0.05 * mean_bps / clients).done)
         ends_s.append(env.now)
     blocks = np.diff(ends_s) / 0.05
-    assert blocks.mean() == pytest.approx(50, rel=4.5 * cv / math.sqrt(300))
-    assert blocks.std() / blocks.mean() == pytest.approx(cv, rel=4.5 / math.sqrt(600))
+    assert blocks.mean() == pytest.approx(50, rel=4.5 * cv / math.sqrt(uploads))
+    assert blocks.std() / blocks.mean() == pytest.approx(cv, rel=4.5 / math.sqrt(2 * uploads))
 
 
 @pytest.mark.parametrize("spectrum", BOTH)

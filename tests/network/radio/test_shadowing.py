@@ -11,7 +11,7 @@ from fedsim.network import CorrelatedShadowing
 from fedsim.network.radio.shadowing import MOST_EXACT
 from fedsim.streams import Streams
 
-SEEDS = 1500
+SEEDS = 600
 LINE_M = np.array([0.0, 10.0, 50.0, 120.0, 400.0])
 
 

@@ -10,7 +10,6 @@ from fedsim.network.traces.capacity import Capacities
 # 10 bit/s for 2 s, nothing for 1 s, 30 bit/s for 1 s: 50 bits in 4 s.
 STEPS = (np.array([0.0, 2.0, 3.0, 4.0]), np.array([10.0, 0.0, 30.0]))
 FLAT = (np.array([0.0, 7.0]), np.array([5.0]))
-FIRST = np.array([0])
 
 
 def took(capacities, start_s, bits, trace=0):

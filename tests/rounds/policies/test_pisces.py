@@ -45,7 +45,7 @@ def test_staleness_stays_near_the_bound(bound):
     """Twenty clients of 1 to 4 s, a dozen in flight: an update misses about as many models as the bound."""
     seconds = np.linspace(0.5, 2.0, 20)
     history, *_ = serve(
-        Pisces(concurrency=12, bound=bound), list(seconds), [0.0] * 20, list(seconds), count=40, selector=FirstWanted()
+        Pisces(concurrency=12, bound=bound), list(seconds), [0.0] * 20, list(seconds), count=25, selector=FirstWanted()
     )
     rows = [row for row in history.participations.to_pylist() if row["fate"] in ("used", "stale-used")]
     made_s = history.column("rounds", "end_s")

@@ -43,7 +43,7 @@ def test_the_aggregate_is_unbiased():
     selector = ApproximateSampling(2, floor=0.0)
     selector.select(view_of(4, samples=[1, 2, 3, 4]), draws)
     selector.observe(reports_of(np.arange(4), update_norm=norms))
-    weights = np.zeros((4000, 4))
+    weights = np.zeros((1500, 4))
     for row in weights:
         cohort = selector.select(view_of(4, samples=[1, 2, 3, 4]), draws)
         row[cohort.client] = cohort.weights

@@ -121,7 +121,7 @@ def test_a_warm_start_knows_clients_by_their_ids_and_rounds_in_which_all_were_ta
     assert len({131, 133, 137} & chosen(there)) >= 2
 
 
-def moves_down(selector, gap, generalisation_gap, walks=1500):
+def moves_down(selector, gap, generalisation_gap, walks=600):
     """The share of first moves from the better to the worse of two clients."""
     moved = 0
     for number in range(walks):
@@ -139,7 +139,7 @@ def moves_down(selector, gap, generalisation_gap, walks=1500):
 def test_first_temperature_of_sa_pause(kappa):
     """The gap of two sets is C itself, and tau_1 = C / (kappa log 2): a worse one is accepted with 2^-kappa."""
     share = moves_down(SaPause(1, alpha=2.0, kappa=kappa, start="last"), gap=0.5, generalisation_gap=0.2)
-    assert abs(share - 2**-kappa) < 5 * math.sqrt(2**-kappa / 1500)
+    assert abs(share - 2**-kappa) < 5 * math.sqrt(2**-kappa / 600)
 
 
 @pytest.mark.statistical
@@ -151,7 +151,7 @@ def test_first_temperature_of_vanilla_sa(alpha, gamma, kappa, c):
     """C = 2 alpha + gamma + 1; a gap of C is accepted with exp(-kappa log 2)."""
     selector = VanillaSaPause(1, alpha=alpha, gamma=gamma, kappa=kappa, start="last")
     expected = 2**-kappa
-    assert abs(moves_down(selector, gap=c, generalisation_gap=0.0) - expected) < 5 * math.sqrt(expected / 1500)
+    assert abs(moves_down(selector, gap=c, generalisation_gap=0.0) - expected) < 5 * math.sqrt(expected / 600)
 
 
 def test_the_genie_by_hand():

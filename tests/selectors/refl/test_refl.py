@@ -159,7 +159,7 @@ def test_noise_spoils_the_oracle_as_often_as_it_says():
 
     With accuracy 0.8: 0.64 + 0.32 / 2 = 0.8.
     """
-    view, rounds = view_of(2, oracle={"stays": stays_until([15.0, 90.0])}), 2_000
+    view, rounds = view_of(2, oracle={"stays": stays_until([15.0, 90.0])}), 800
     generator = rng()
     right = sum(ReflOracle(1, accuracy=0.8, slot_s=10.0).select(view, generator).client[0] == 0 for _ in range(rounds))
     assert abs(right / rounds - 0.8) < 5 * math.sqrt(0.8 * 0.2 / rounds)

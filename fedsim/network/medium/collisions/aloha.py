@@ -17,7 +17,8 @@ from typing import Final
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.clock import Environment, Event, call_after, call_next, process_now
+from fedsim.clock import Environment, Event, call_after, call_next
+from fedsim.network.medium.queued import QueuedTransfer
 from fedsim.network.transfers import SharedMedium, Transfer
 
 _SAME: Final = 1e-12
@@ -34,25 +35,10 @@ def kept_shares(level_db: FloatArray, overlap: float, capture_db: float) -> Floa
     return np.asarray((1.0 - overlap) ** harmful)
 
 
-class AlohaTransfer(Transfer):
+class AlohaTransfer(QueuedTransfer["AlohaChannel"]):
     """A message of packets that get through with the probability `kept`."""
 
-    __slots__ = (
-        "_channel",
-        "_due_s",
-        "_sent_s",
-        "bits",
-        "carried",
-        "delay_s",
-        "done",
-        "duty_cycle",
-        "early_s",
-        "ended",
-        "kept",
-        "left_s",
-        "level_db",
-        "whole_s",
-    )
+    __slots__ = ("_due_s", "_sent_s", "carried", "duty_cycle", "early_s", "kept", "left_s", "level_db", "whole_s")
 
     def __init__(
         self,
@@ -64,26 +50,20 @@ class AlohaTransfer(Transfer):
         delay_s: float,
         duty_cycle: float,
     ) -> None:
-        self._channel, self.bits, self.delay_s, self.level_db = channel, bits, delay_s, level_db
+        super().__init__(channel, bits, delay_s)
         # Time on the air of the packets that have not got through, and of all that were sent.
         self.duty_cycle, self._due_s, self._sent_s = duty_cycle, duty_cycle * whole_s, 0.0
         self.whole_s = self.left_s = whole_s
-        self.early_s, self.kept, self.carried, self.ended = early_s, 1.0, 0.0, False
-        self.done = Event(channel.env)
-
-    def cancel(self) -> None:
-        if not self.ended:
-            self._channel.forget(self)
-            self.ended = True
+        self.level_db, self.early_s, self.kept, self.carried = level_db, early_s, 1.0, 0.0
 
     def sent_bits(self) -> float:
         """Return the bits in the packets that have got through so far, on average."""
-        self._channel.catch_up(self)
+        self._medium.catch_up(self)
         return self.carried
 
     def on_air_s(self, elapsed_s: float) -> float:
         """Return the seconds in which packets were sent, lost ones included, on average."""
-        self._channel.catch_up(self)
+        self._medium.catch_up(self)
         return min(self._sent_s, elapsed_s)
 
     def until_s(self) -> float:
@@ -99,12 +79,6 @@ class AlohaTransfer(Transfer):
         self._due_s *= 1.0 - part
         self.left_s -= self.kept * min(elapsed_s, until_s)
 
-    def arrive(self, _event: Event) -> None:
-        """Trigger `done` as part of this event, unless the message was cancelled during its propagation delay."""
-        if not self.ended:
-            self.ended = True
-            process_now(self.done)
-
 
 class AlohaChannel:
     """Stations of one code, whose packets destroy one another."""
@@ -119,13 +93,16 @@ class AlohaChannel:
     def send(
         self, bits: float, whole_s: float, early_s: float, level_db: float, delay_s: float, duty_cycle: float
     ) -> AlohaTransfer:
-        """Start a message, which never ends if its packets take for ever."""
         transfer = AlohaTransfer(self, bits, whole_s, early_s, level_db, delay_s, duty_cycle)
-        if whole_s < math.inf:
+        self.start(transfer)
+        return transfer
+
+    def start(self, transfer: AlohaTransfer) -> None:
+        """Start a message, which never ends if its packets take for ever."""
+        if transfer.whole_s < math.inf:
             self._catch_up()
             self._present[transfer] = None
             self._change()
-        return transfer
 
     def forget(self, transfer: AlohaTransfer) -> None:
         if transfer in self._present:
@@ -169,11 +146,7 @@ class AlohaChannel:
             if transfer.until_s() <= _SAME * max(transfer.whole_s, float(self.env.now)):
                 del self._present[transfer]
                 transfer.carried = transfer.bits
-                if transfer.delay_s > 0:
-                    call_after(self.env, transfer.delay_s, transfer.arrive)
-                else:
-                    transfer.ended = True
-                    transfer.done.succeed()
+                transfer.send_on()
         self._change()
 
 

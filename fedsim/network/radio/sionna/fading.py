@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import model_validator
 
 from fedsim.arrays import FloatArray
-from fedsim.network.radio.fading import BlockFading
+from fedsim.network.radio.fading import BlockFading, in_rows
 from fedsim.network.radio.sionna.loading import own_draws, part_of_sionna, require_sionna
 
 Profile = Literal["A", "B", "C", "D", "E"]
@@ -46,12 +46,7 @@ class SionnaFading(BlockFading):
 
     def mean_spectral_efficiency(self, snr: FloatArray) -> FloatArray:
         gain = _flat(self.kind, self.profile)
-        flat = np.asarray(snr, dtype=np.float64).ravel()
-        mean = np.empty(flat.size)
-        for first in range(0, flat.size, _ROWS):
-            part = flat[first : first + _ROWS, None]
-            mean[first : first + _ROWS] = np.log1p(part * gain).mean(axis=1) / np.log(2.0)
-        return mean.reshape(np.shape(snr))
+        return in_rows(snr, _ROWS, lambda part: np.log1p(part * gain).mean(axis=1) / np.log(2.0))
 
     def gains_over_band(self, states: int, frequencies: int, bandwidth_hz: float, delay_spread_s: float) -> FloatArray:
         amplitude, delay_s = _paths(self.kind, self.profile, states, delay_spread_s)
