@@ -127,6 +127,11 @@ def share_of(value: object) -> object:
     return value
 
 
+def counted(number: int, what: str) -> str:
+    """Return a number of things in words: 1 round, 2,000 rounds."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
 def db_to_linear(value_db: ArrayLike) -> NDArray[np.float64]:
     """Return the power ratio of a level in dB, of the same shape.
 

@@ -12,6 +12,7 @@ from fedsim.cli.printing import print_lines, print_table
 from fedsim.cli.scenarios import Assignments, Quiet, load_scenario
 from fedsim.cli.studies import Jobs, Store
 from fedsim.errors import FedsimError
+from fedsim.units import counted
 
 
 def whatif(
@@ -134,7 +135,7 @@ def best(
     if not front:
         raise FedsimError(f"best: none of {len(tried)} trials reaches {', '.join(metrics)}")
     for trial in front:
-        typer.echo(f"best of {len(tried)}, mean of {seeds} seeds: {_shown(trial)}")
+        typer.echo(f"best of {len(tried)}, mean of {counted(seeds, 'seed')}: {_shown(trial)}")
     if plot is not None:
         reached = [trial.means for trial in tried if all(map(math.isfinite, trial.means))]
         draw_points(reached, sorted(trial.means for trial in front), [*map(_with_unit, metrics)], plot)

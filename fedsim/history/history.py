@@ -5,14 +5,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
 from fedsim.errors import RunError
 from fedsim.history import accounting, critical_path, exports, fairness, figures, what_if
 from fedsim.history.analyses import energy, explaining, gaps, lost, targets
 from fedsim.history.first_sight import as_html, as_text
 from fedsim.history.notes import Rates, notes_of
-from fedsim.history.tables import Tables, X, Y
+from fedsim.history.tables import Tables, X, Y, has_values
 from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.models.trained import TrainedModel
 
@@ -115,11 +113,12 @@ class History(Tables):
             ("rounds", f"{ends_s.size:,} in {ends_s[-1] if ends_s.size else 0.0:,.6g} s"),
             ("participations", ", ".join(f"{count:,} {name}" for count, name in lost)),
         ]
-        if self.evaluations.num_rows:
-            last, first_s = self.column("evaluations", "accuracy")[-1], self.time_to_accuracy(self.target_accuracy)
+        if has_values(self, "accuracy"):
+            last = gaps.value_at(self, "accuracy", gaps.final_s(self, self.until_s))
+            first_s = self.time_to_accuracy(self.target_accuracy)
             when = "not reached" if first_s is None else f"first reached at {first_s:,.4g} s"
-            known = "no accuracy" if last is None or np.isnan(last) else f"{last:.2%} at the end"
-            lines.append(("accuracy", f"{known}; {100 * self.target_accuracy:g} % {when}"))
+            known = "not known" if last is None else f"{last:.2%}"
+            lines.append(("accuracy", f"{known} at the end; {100 * self.target_accuracy:g} % {when}"))
         lines.append(("tables", ", ".join(f"{name} {table.num_rows:,}" for name, table in self.tables().items())))
         if self.unfinished is not None:
             lines.append(("not whole", self.unfinished))

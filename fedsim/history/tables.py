@@ -218,8 +218,7 @@ class Tables:
     @property
     def metrics(self) -> list[str]:
         """Names of the metrics of the task beside accuracy alone, sorted; none where it has no others."""
-        rows = self.evaluations.column("metrics").slice(0, 1).to_pylist()
-        return sorted(dict(rows[0] or ())) if rows else []
+        return sorted({name for row in self.evaluations.column("metrics").to_pylist() for name in dict(row or ())})
 
     def metric(self, name: str, table: Literal["evaluations", "client_evaluations"] = "evaluations") -> FloatArray:
         """Return a metric of the task at each row of a table of evaluations, shape (n,); NaN where it has none.
@@ -241,6 +240,11 @@ class Tables:
                 f"{self.name}: this run has no metric {name!r}; it has {', '.join(['accuracy', 'loss', *known])}"
             )
         return np.array([np.nan if row.get(name) is None else row[name] for row in rows], dtype=np.float64)
+
+
+def has_values(tables: Tables, y: str) -> bool:
+    """Return whether an evaluation has a finite value of a quantity."""
+    return bool(tables.evaluations.num_rows) and bool(np.isfinite(tables.curve("time", y)[1]).any())
 
 
 def packed(tables: Mapping[str, pa.Table]) -> tuple[dict[str, int], bytes]:

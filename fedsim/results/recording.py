@@ -14,6 +14,7 @@ from fedsim.answers.opened_files import nothing_noted, opened_files, unchanged, 
 from fedsim.errors import DistrustError, RunError
 from fedsim.history import History, Recorder, draw, draw_clients, draw_durations
 from fedsim.history.fairness import last_accuracies
+from fedsim.history.tables import has_values
 from fedsim.identity import parts_of, users_own
 from fedsim.learning import EXECUTORS, ExecutorUsed, Keeping, MakeExecutor, Precision, Work
 from fedsim.learning.data.handed import HandedData
@@ -205,11 +206,11 @@ def write_results(
     write_json(place / SUMMARY, summary)
     if history.rounds.num_rows:
         draw_durations(history, out=place / "round_durations.png")
-    if history.evaluations.num_rows and summary["final_accuracy"] is None:
-        draw([history], "time", "loss", out=place / "loss.png")
-    elif history.evaluations.num_rows:
+    if has_values(history, "accuracy"):
         draw([history], "time", "accuracy", out=place / "accuracy.png")
         draw([history], "round", "accuracy", out=place / "accuracy_by_round.png")
+    elif has_values(history, "loss"):
+        draw([history], "time", "loss", out=place / "loss.png")
     if last_accuracies(history)[1].size:
         draw_clients([history], out=place / "accuracy_of_clients.png")
     if scenario.privacy is not None:
@@ -248,10 +249,10 @@ def _finished_before(folder: RunFolder) -> History:
 
 def _ended_early(scenario: Scenario, history: History) -> tuple[str, ...]:
     """Return a sentence if a finished run has fewer rounds than its scenario counts."""
-    rounds, count = history.rounds.num_rows, scenario.rounds.count
-    if rounds == count or scenario.rounds.until_s is not None or scenario.rounds.target_accuracy is not None:
+    rounds, asked = history.rounds.num_rows, scenario.rounds
+    if rounds == asked.count or any(end is not None for end in (asked.until_s, asked.target_accuracy, asked.target)):
         return ()
-    return (f"the run ended after round {rounds} of {count}",)
+    return (f"the run ended after round {rounds} of {asked.count}",)
 
 
 def _by_another_release(folder: RunFolder) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fedsim.studies.comparing.comparison import Comparison
 
 STUDY: Final = "study.toml"
+_NOTHING: Final = Value(math.nan, reached=False)
 
 
 @dataclass(frozen=True)
@@ -261,8 +262,8 @@ class StudyResult:
         failures = self.failures
         for point in self.study.points:
             key = (point.variant, point.seed)
-            values = [self.values(name)[key] if key in self._ended else None for name in names]
-            shown = ["" if value is None or not value.reached else str(value.value) for value in values]
+            values = [self.values(name)[key] for name in names] if key in self._ended else [_NOTHING] * len(names)
+            shown = [str(one.value) if one.reached and not math.isnan(one.value) else "" for one in values]
             swept = self._swept[point.variant].values()
             rows.append([point.variant, *swept, point.seed, *shown, failures.get(key, ""), point.digest])
 

@@ -262,7 +262,7 @@ def test_the_figure_of_durations_has_the_deadline_and_ends_at_what_was_delivered
     assert (participations.get_xdata().tolist(), participations.get_ydata().tolist()) == ([0, 3, 3], [0, 0.25, 0.5])
     assert deadline.get_xdata() == [4, 4]
     words = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert words == ["2 rounds", "4 participations, 50% delivered", "deadline 4 s"]
+    assert words == ["2 rounds", "4 participations, 2 delivered", "deadline 4 s"]
     with pytest.raises(RunError, match="empty: holds no round to draw"):
         draw_durations(Recorder("empty").history())
 

@@ -31,6 +31,11 @@ def new_figure(width: float = 6.4, height: float = 4.0) -> "Figure":
     return figure
 
 
+def look_of(number: int) -> dict[str, str]:
+    """Return colour and line style of a curve: of as many as there are colours times styles no two look alike."""
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[number // len(COLOURS) % len(STYLES)]}
+
+
 def as_it_is(text: "Text", name: str) -> None:
     """Show a name as text: a dollar sign begins no formula."""
     text.set_parse_math(False)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from fedsim.studies.comparing.pairs import ENOUGH_FOR_SPREAD, Paired
 from fedsim.studies.metrics import metric
+from fedsim.units import counted
 
 COLUMNS: Final = ("metric", "variant", "pairs", "baseline", "mean", "difference", "times", "p (Holm)", "unreached")
 
@@ -94,7 +95,7 @@ def _concluded(line: Line, level: float, family: int, better: int) -> str:
     one = line.paired
     if math.isnan(one.p):
         return "all pairs differ by the same amount" if one.difference else "no pair differs"
-    among = f"among {family} comparison{'s' * (family != 1)}"
+    among = f"among {counted(family, 'comparison')}"
     side = "" if not better else "better, " if (one.difference > 0) == (better > 0) else "worse, "
     if line.holm < 1 - level:
         return f"{side}also {among} (Holm p = {line.holm:.2g})"

@@ -14,6 +14,7 @@ from fedsim.history import History
 from fedsim.history.analyses.explaining import PARTS
 from fedsim.studies.comparing.pairs import Interval, t_interval
 from fedsim.studies.study import StudyError
+from fedsim.units import counted
 
 NAMES: Final = {
     "rounds": "the number of rounds",
@@ -47,7 +48,7 @@ class Why:
         shown = [f"{NAMES[name]} {mean:+.3g} s{_half(ends)}" for name, (mean, ends) in ranked if abs(mean) > 1e-9]
         how = "slower" if self.difference > 0 else "faster"
         first = f"{self.variant!r} is {abs(self.difference):.3g} s{_half(self.interval)} {how} than {self.baseline!r}"
-        return f"{first} ({self.pairs} pairs{self.note}): {', '.join(shown) or 'no factor differs'}."
+        return f"{first} ({counted(self.pairs, 'pair')}{self.note}): {', '.join(shown) or 'no factor differs'}."
 
 
 def why(runs: Mapping[str, Mapping[int, History]], baseline: str, level: float = 0.95) -> list[Why]:

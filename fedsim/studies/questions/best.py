@@ -81,7 +81,7 @@ def best(
     if not over or not names:
         raise StudyError("best: a field to search over and a metric are needed")
     for name in names:
-        if metric(name).budget and not metric(name).better:
+        if not metric(name).better:
             raise StudyError(f"best: of {name} it is not known whether less or more is better; allowed: another metric")
     if len({one.path for one in over}) < len(over):
         raise StudyError(f"best: {', '.join(one.path for one in over)} is not allowed; allowed: each field once")
@@ -149,6 +149,7 @@ def _share(trial: Any, one: Over) -> float:
 
 def _front(trials: Sequence[Trial], signs: Sequence[float]) -> list[Trial]:
     """Return the trials that no other one beats."""
-    points = np.array([np.multiply(signs, trial.means) for trial in trials])
+    there = [trial for trial in trials if np.isfinite(trial.means).all()]
+    points = np.array([np.multiply(signs, trial.means) for trial in there])
     beaten = [(np.all(points <= one, axis=1) & np.any(points < one, axis=1)).any() for one in points]
-    return [trial for trial, by in zip(trials, beaten, strict=True) if np.isfinite(trial.means).all() and not by]
+    return [trial for trial, by in zip(there, beaten, strict=True) if not by]

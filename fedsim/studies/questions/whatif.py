@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedsim.history import History
+from fedsim.history.columns import RoundColumns
 from fedsim.scenario import Scenario
 from fedsim.simulation import Simulation
 from fedsim.studies.comparing.why import Why, why
@@ -36,8 +37,9 @@ class WhatIf:
         if self.parts_in_round is None:
             parted = "All rounds have the same cohorts and outcomes."
         else:
-            start_s = self.after.column("rounds", "start_s")[self.parts_in_round - 1 : self.parts_in_round]
-            when = f" (second {start_s[0]:.4g})" if start_s.size else ""
+            rounds = RoundColumns.of(self.after)
+            start_s = rounds.start_s[rounds.round == self.parts_in_round]
+            when = f" (second {start_s.min():.4g})" if start_s.size else ""
             parted = f"The runs part in round {self.parts_in_round}{when}: its cohort or an outcome is another."
         lines = [f"Changed: {changed}.", parted]
         goal = self.before.goal

@@ -10,6 +10,7 @@ from fedsim.learning.executors.cores import usable_cores
 from fedsim.studies.running.engine import Engine
 from fedsim.studies.running.records import Done, Records, Task
 from fedsim.studies.study import Point, Study
+from fedsim.units import counted
 
 _ROUNDS: Final = (2, 8)
 """Rounds of the two runs of a calibration, whose difference is free of what a run takes once."""
@@ -23,8 +24,8 @@ def plan_of(study: Study, folder: Path, engine: Engine) -> list[str]:
     records.forget_changed((point.digest for point in study.points), write=False)
     left = [p for p in study.points if records.lacks(p.digest)]
     lines = [
-        f"{len(study.points)} runs: {len(study.arms)} variants x {len(study.seeds)} seeds; "
-        f"{len(study.points) - len(left)} are finished in {folder}"
+        f"{counted(len(study.points), 'run')}: {counted(len(study.arms), 'variant')} x "
+        f"{counted(len(study.seeds), 'seed')}; {len(study.points) - len(left)} are finished in {folder}"
     ]
     if not left:
         return lines
@@ -46,7 +47,8 @@ def plan_of(study: Study, folder: Path, engine: Engine) -> list[str]:
     known = [one for one in ended.values() if not one.error]
     memory = max(one.memory_bytes for one in known)
     lines.append(
-        f"{len(left)} runs are left: about {_time(total)} of processor, {_time(total / jobs)} with {jobs} jobs"
+        f"left: {counted(len(left), 'run')}, about {_time(total)} of processor, {_time(total / jobs)} with "
+        f"{counted(jobs, 'job')}"
     )
     lines.append(f"memory: about {memory / 1e9:.2g} GB a job, {jobs * memory / 1e9:.2g} GB together")
     if any(one.trained or one.found for one in known):
