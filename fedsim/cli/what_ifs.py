@@ -94,6 +94,7 @@ def best(
     """Search for the values that do best, by optuna where it is installed and by SciPy else."""
     from fedsim.cli.studies import _values
     from fedsim.studies.figures.bars import draw_points
+    from fedsim.studies.metrics import metric
     from fedsim.studies.questions.best import Over, Trial
     from fedsim.studies.questions.best import best as search
     from fedsim.studies.running.engine import Engine
@@ -138,7 +139,8 @@ def best(
         typer.echo(f"best of {len(tried)}, mean of {counted(seeds, 'seed')}: {_shown(trial)}")
     if plot is not None:
         reached = [trial.means for trial in tried if all(map(math.isfinite, trial.means))]
-        draw_points(reached, sorted(trial.means for trial in front), [*map(_with_unit, metrics)], plot)
+        ends = sorted(trial.means for trial in front)
+        draw_points(reached, ends, [*map(_with_unit, metrics)], metric(metrics[0]).better, plot)
         typer.echo(str(plot))
 
 

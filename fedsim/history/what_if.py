@@ -93,7 +93,7 @@ def deadline_whatif(tables: Tables, deadlines_s: ArrayLike) -> DeadlineWhatIf:
     shorter = np.searchsorted(wanted_s[order], arrival_s)
     counts = np.zeros((rounds.round.size, wanted_s.size + 1), dtype=np.int64)
     np.add.at(counts, (at, shorter), 1)
-    left_s = (rounds.end_s - sent_s)[:, None] - wanted_s
+    left_s = (rounds.closed_s(tables) - sent_s)[:, None] - wanted_s
     cut = (rounds.ended_by == RoundEnd.DEADLINE) & (rounds.missing > 0)
     late = np.empty((rounds.round.size, wanted_s.size), dtype=np.int64)
     late[:, order] = counts[:, :0:-1].cumsum(axis=1)[:, ::-1]

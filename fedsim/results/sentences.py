@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fedsim.history import History
+from fedsim.history.accounting import SECURE
 from fedsim.history.analyses.explaining import PARTS
 from fedsim.history.analyses.lost import Lost
 from fedsim.history.outcomes import PHASES
@@ -22,7 +23,7 @@ PART_NAMES: Final = dict(
         strict=True,
     )
 )
-_WORDS: Final = {"downlink": "downlink", "compute": "work", "uplink": "uplink"}
+_WORDS: Final = {"downlink": "downlink", "compute": "work", "uplink": "uplink", SECURE: "secure aggregation"}
 _USED_LATE: Final = {"outcome": "late", "fate": "stale-used"}
 _ROUNDING: Final = 1e-9
 """Share that may be one of sums."""
@@ -208,17 +209,17 @@ def _shares(rows: Sequence[Mapping[str, Any]], least: str) -> str:
 def _deadline(history: History, row: Mapping[str, Any], again: RunAgain) -> str:
     deadline_s = row["deadline_s"]
     of_edges = "" if history.edge_rounds is None else " of the rounds of edge servers"
-    if row["saved_s"] is None and Lost.of(history).one_by_one:
-        values = {"rounds.policy.give_up_s": float(f"{deadline_s:.6g}")}
-        return (
-            f"This history has no deadlines, as clients are sent one by one; to see them given up after {deadline_s:g} "
-            f"s: {again(values, f'give-up-{deadline_s:g}')}"
-        )
     if row["saved_s"] is None:
-        values = {"rounds.policy.kind": "deadline", "rounds.policy.deadline_s": float(f"{deadline_s:.6g}")}
+        why, given_s = "whose rounds lost clients earlier", float(f"{deadline_s:.6g}")
+        values: dict[str, Any] = {"rounds.policy.kind": "deadline", "rounds.policy.deadline_s": given_s}
+        if Lost.of(history).one_by_one:
+            why, values = (
+                "whose clients are sent one by one, and given up one by one",
+                {"rounds.policy.give_up_s": given_s},
+            )
         return (
-            f"A deadline of {deadline_s:g} s cannot be seen in this history, whose rounds lost clients earlier; to see "
-            f"it: {again(values, f'deadline-{deadline_s:g}')}"
+            f"A deadline of {deadline_s:g} s cannot be seen in this history, {why}; to see it: "
+            f"{again(values, f'deadline-{deadline_s:g}')}"
         )
     updates = counted(row["late"], "used update")
     became = f"lost {updates} ({percent(row['lost_share'])})"

@@ -60,6 +60,12 @@ def test_the_mean_over_time_is_the_area_of_steps_over_the_time():
     assert HISTORY.mean_over_time("loss") == 1.0
 
 
+def test_a_model_that_is_evaluated_again_counts_as_it_was_then():
+    """No round after the first one makes a model: its accuracy is 0.5 from 2 s on, and 0.3 from 4 s on."""
+    again = history_of({0: 0.1, 1: 0.5, 2: 0.3, 3: 0.3}, [1, 1, 1])
+    assert again.mean_over_time() == pytest.approx((0.1 + 0.5 + 0.3) / 3)
+
+
 def test_without_an_evaluation_at_time_0_the_mean_begins_with_the_first_one():
     later = recorded([0.5, 0.3, 0.7], first=1)
     assert later.mean_over_time() == pytest.approx((0.5 + 0.3) / 2)

@@ -13,7 +13,8 @@ from fedsim.errors import RunError
 from fedsim.history import Recorder, RoundEnd, draw_durations
 from fedsim.history.schema import CLIENTS
 from fedsim.history.tables import causal_mean
-from fedsim.results import report, rows, summarise
+from fedsim.results import report, rows, sentences, summarise
+from fedsim.results.sentences import percent
 from fedsim.rounds import Deadline
 from fedsim.rounds.policies.asynchronous import FedAsync
 from tests.support.worlds import batteries, serve
@@ -309,6 +310,17 @@ def test_clients_in_flight_as_a_run_ends_are_told_apart_from_late_ones_and_no_de
     assert (told["participations"], told["late, dropped"], told["in flight at the end"]) == ("5", "0, 0", "1")
     assert {page.title.split()[0] for page in report(served)} == {"to", "time", "causes", "clients"}
     assert dict(rows(summarise(HISTORY))).keys().isdisjoint({"in flight at the end"})
+
+    assert "whose clients are sent one by one, and given up one by one; to see it: " in sentences(served, [2.0])[-1]
+    assert report(served, [2.0])[-1].lines == [("2", "cannot be seen in this history", "-", "-", "-", "-")]
+
+
+@pytest.mark.parametrize(
+    ("share", "decimals", "text"),
+    [(0.99996, 1, "99.996%"), (3e-5, 1, "0.003%"), (0.999, 0, "99.9%"), (1.0, 1, "100.0%"), (0.0, 0, "0%")],
+)
+def test_all_but_a_few_is_not_all_and_a_few_is_not_none(share, decimals, text):
+    assert percent(share, decimals) == text
 
 
 def test_short_times_keep_three_digits():

@@ -50,7 +50,10 @@ class Lost:
         rounds = RoundColumns.of(tables)
         place = rounds.numbered(edges_of(tables)[at], tables.column("participations", "round")[at].astype(np.int64))
         # A round that was not over has no end yet.
-        began_s, over_s = np.append(rounds.sent_s(tables), np.nan)[place], np.append(rounds.end_s, np.nan)[place]
+        began_s, over_s = (
+            np.append(rounds.sent_s(tables), np.nan)[place],
+            np.append(rounds.closed_s(tables), np.nan)[place],
+        )
         if one_by_one:
             began_s, over_s = start_s, end_s
         cut = tables.column("participations", "cut_in")[at]

@@ -36,7 +36,7 @@ def draw_durations(history: Tables, out: str | Path | None = None) -> "Figure":
         raise RunError(f"{history.name}: holds no round to draw")
     took_s, delivered = _delivered(history)
     few = history.participations.num_rows <= _MOST_SENT
-    lasted_s = rounds.end_s - (rounds.sent_s(history) if few else rounds.start_s)
+    lasted_s = rounds.closed_s(history) - (rounds.sent_s(history) if few else rounds.start_s)
     figure = new_figure()
     axes = figure.add_subplot()
     drawn: list[Artist] = []

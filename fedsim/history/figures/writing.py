@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fedsim.errors import RunError
 from fedsim.inputs.files import check_path
@@ -31,7 +31,7 @@ def new_figure(width: float = 6.4, height: float = 4.0) -> "Figure":
     return figure
 
 
-def look_of(number: int) -> dict[str, str]:
+def look_of(number: int) -> dict[str, Any]:
     """Return colour and line style of a curve: of as many as there are colours times styles no two look alike."""
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[number // len(COLOURS) % len(STYLES)]}
 

@@ -79,7 +79,7 @@ def sentence(line: Line, level: float, family: int) -> str:
         return start + "; ".join([*words, f"{one.refused}; nothing is concluded on the mean"]) + "."
     sides = ("later", "sooner") if line.metric.startswith("time_to") else ("more", "less")
     how = f"{abs(one.difference):.3g} {quantity.unit}".strip()
-    words.append(f"{how} {sides[one.difference < 0]} (+- {one.interval.half:.2g}, {level:.0%}, {one.pairs} pairs)")
+    words.append(f"{how} {sides[one.difference < 0]} (+- {one.interval.half:.2g}, {100 * level:g}%, {one.pairs} pairs)")
     if math.isfinite(one.horizon):
         words.append(f"means of what was spent up to {one.horizon:.4g} {quantity.unit}, the horizon")
     if not math.isnan(one.ratio):

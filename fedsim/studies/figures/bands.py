@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -83,7 +83,9 @@ def draw_bands(
         panel.grid(visible=True, alpha=0.3)
         panel.set_xlim(left=0)
     handles, labels = upper.get_legend_handles_labels()
-    legend = upper.legend(handles, labels, frameon=False, fontsize=8, title=f"bands: {level:.0%}")
+    several = any(len(of) > 1 for of in curves.values())
+    title = f"bands: {100 * level:g}%" if several else None
+    legend = upper.legend(handles, labels, frameon=False, fontsize=8, title=title)
     for text, label in zip(legend.get_texts(), labels, strict=True):
         as_it_is(text, label)
     if out is not None:
@@ -130,6 +132,6 @@ def band(curves: Sequence[Curve], level: float) -> Band:
     return Band(x, mean, mean - half, mean + half)
 
 
-def _step(axes: "Axes", of: Band, look: Mapping[str, str], label: str) -> None:
+def _step(axes: "Axes", of: Band, look: Mapping[str, Any], label: str) -> None:
     axes.step(of.x, of.mean, where="post", label=label, linewidth=1.5, **look)
     axes.fill_between(of.x, of.low, of.high, step="post", alpha=0.2, linewidth=0, color=look["color"])

@@ -53,13 +53,21 @@ def draw_tornado(
 
 
 def draw_points(
-    points: Sequence[Sequence[float]], front: Sequence[Sequence[float]], names: Sequence[str], out: str | Path
+    points: Sequence[Sequence[float]],
+    front: Sequence[Sequence[float]],
+    names: Sequence[str],
+    better: int,
+    out: str | Path,
 ) -> None:
-    """Write points in two metrics, and in steps those that no other one beats."""
+    """Write points in two metrics, and in steps those that no other one beats.
+
+    ``better`` is 1 where more of the first one is better: a step is then what at least so much of it takes.
+    """
     figure = new_figure(7.5, 4.4)
     axes = figure.add_subplot()
+    steps = "steps-pre" if better > 0 else "steps-post"
     axes.plot(*zip(*points, strict=True), "o", color=COLOURS[5], label="tried")
-    axes.plot(*zip(*front, strict=True), "o-", color=COLOURS[1], label="beaten by no other", drawstyle="steps-post")
+    axes.plot(*zip(*front, strict=True), "o-", color=COLOURS[1], label="beaten by no other", drawstyle=steps)
     as_it_is(axes.xaxis.label, names[0])
     as_it_is(axes.yaxis.label, names[1])
     axes.grid(visible=True, alpha=0.3)

@@ -32,7 +32,7 @@ class Steady:
     @property
     def sentences(self) -> list[str]:
         """The mean and the quantiles, in words."""
-        by = f"{self.level:.0%} by {_BATCHES} batch means of {(self.rounds - self.warm_up) // _BATCHES} rounds"
+        by = f"{100 * self.level:g}% by {_BATCHES} batch means of {(self.rounds - self.warm_up) // _BATCHES} rounds"
         first = (
             f"Mean round {self.mean:.4g} s +- {self.interval.half:.2g} ({by}; {self.warm_up} rounds of warm-up, found "
             "by MSER-5, are left out)."
