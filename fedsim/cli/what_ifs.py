@@ -50,6 +50,7 @@ def whatif(
         print_lines(what_if(history, values, store=store, data_dir=data_dir).sentences)
         return
     from fedsim.studies.figures.bars import draw_tornado
+    from fedsim.studies.metrics import metric
     from fedsim.studies.questions.sensitivity import sensitivity as ranked
     from fedsim.studies.running.engine import Engine
     from fedsim.studies.study import usual
@@ -71,7 +72,7 @@ def whatif(
     if plot is not None:
         rows_ = found.table.to_pylist()
         low, high = ([row[end] if row[end] is not None else math.nan for row in rows_] for end in ("low", "high"))
-        draw_tornado([row["field"] for row in rows_], low, high, f"change of {_with_unit(found.metric)}", plot)
+        draw_tornado([row["field"] for row in rows_], low, high, f"change of {metric(found.metric).label}", plot)
         typer.echo(str(plot))
 
 
@@ -139,8 +140,7 @@ def best(
         typer.echo(f"best of {len(tried)}, mean of {counted(seeds, 'seed')}: {_shown(trial)}")
     if plot is not None:
         reached = [trial.means for trial in tried if all(map(math.isfinite, trial.means))]
-        ends = sorted(trial.means for trial in front)
-        draw_points(reached, ends, [*map(_with_unit, metrics)], metric(metrics[0]).better, plot)
+        draw_points(reached, [trial.means for trial in front], [*map(metric, metrics)], plot)
         typer.echo(str(plot))
 
 
@@ -170,13 +170,6 @@ def steady(
         cpu_s = time.process_time() - begun_s
         took = f"{rounds:,} rounds took {cpu_s:.3g} s of processor, {60 * rounds / cpu_s:,.0f} a minute."
     print_lines([*in_the_long_run(history, shares or (0.5, 0.95, 0.99), level).sentences, *([took] if took else [])])
-
-
-def _with_unit(name: str) -> str:
-    from fedsim.studies.metrics import metric
-
-    unit = metric(name).unit
-    return f"{name} ({unit})" if unit else name
 
 
 def _change(value: float | None) -> str:

@@ -13,6 +13,7 @@ from fedsim.history.notes import Rates, notes_of
 from fedsim.history.tables import Tables, X, Y, has_values
 from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.models.trained import TrainedModel
+from fedsim.units import in_seconds
 
 if TYPE_CHECKING:
     from fedsim.learning.models.trained import Module
@@ -116,7 +117,7 @@ class History(Tables):
         if has_values(self, "accuracy"):
             last = gaps.value_at(self, "accuracy", gaps.final_s(self, self.until_s))
             first_s = self.time_to_accuracy(self.target_accuracy)
-            when = "not reached" if first_s is None else f"first reached at {first_s:,.4g} s"
+            when = "not reached" if first_s is None else f"first reached at {in_seconds(first_s, 4)} s"
             known = "not known" if last is None else f"{last:.2%}"
             lines.append(("accuracy", f"{known} at the end; {100 * self.target_accuracy:g} % {when}"))
         lines.append(("tables", ", ".join(f"{name} {table.num_rows:,}" for name, table in self.tables().items())))

@@ -8,7 +8,7 @@ import pyarrow as pa
 from fedsim.clock import TIE_ULPS
 from fedsim.history.tables import Tables
 from fedsim.inputs.arrow import numbers_of
-from fedsim.units import counted
+from fedsim.units import counted, in_seconds
 
 LEAST_DELIVERED: Final = 0.05
 """Share of delivered participations below which nearly nothing is delivered."""
@@ -86,7 +86,9 @@ def _longest(tables: Tables) -> list[str]:
     longest = {name: float(tables.column("participations", name).max(initial=0.0)) for name in names}
     rounding_s = TIE_ULPS * np.spacing(tables.column("rounds", "end_s").max(initial=0.0))
     longest = {name: seconds if seconds > rounding_s else 0.0 for name, seconds in longest.items()}
-    return [f"{longest[name]:.3g} s {where}" for name, where in names.items() if name != "queue_s" or longest[name]]
+    return [
+        f"{in_seconds(longest[name])} s {where}" for name, where in names.items() if name != "queue_s" or longest[name]
+    ]
 
 
 def _no_model(tables: Tables) -> str:

@@ -36,7 +36,7 @@ CURVES: Final[dict[str, tuple[TableName, str, str]]] = {
     "energy": ("rounds", "end_s", "end_s"),
 }
 """Table and columns of each quantity: its time and itself; of energies the instants up to which they are summed."""
-_SPENDING: Final[tuple[TableName, ...]] = "participations", "probes", "secure_steps"
+SPENDING: Final[tuple[TableName, ...]] = "participations", "probes", "secure_steps"
 
 # The tables of one run are small: threads for them would take longer than the work.
 _WRITING: Final = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
@@ -190,7 +190,7 @@ class Tables:
         """
         parts = [
             [self.column(name, column) for column in ("client", "end_s", "energy_j")]
-            for name in _SPENDING
+            for name in SPENDING
             if name in self.tables()
         ]
         client, end_s, joules = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -210,10 +210,7 @@ class Tables:
         RunError
             If no battery has paid anything.
         """
-        _, end_s, joules = self.spending()
-        order = np.argsort(end_s, kind="stable")
-        sums = np.concatenate([[0.0], np.cumsum(joules[order])])
-        return np.asarray(sums[np.searchsorted(end_s[order], time_s, side="right")])
+        return summed(*self.spending()[1:], time_s)
 
     @property
     def metrics(self) -> list[str]:
@@ -240,6 +237,13 @@ class Tables:
                 f"{self.name}: this run has no metric {name!r}; it has {', '.join(['accuracy', 'loss', *known])}"
             )
         return np.array([np.nan if row.get(name) is None else row[name] for row in rows], dtype=np.float64)
+
+
+def summed(end_s: FloatArray, amounts: FloatArray, time_s: FloatArray) -> FloatArray:
+    """Return the sums of the amounts whose ends have come by some instants."""
+    order = np.argsort(end_s, kind="stable")
+    sums = np.concatenate([[0.0], np.cumsum(amounts[order])])
+    return np.asarray(sums[np.searchsorted(end_s[order], time_s, side="right")])
 
 
 def has_values(tables: Tables, y: str) -> bool:

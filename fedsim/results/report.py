@@ -10,7 +10,8 @@ from fedsim.history import History
 from fedsim.history.analyses.lost import Lost
 from fedsim.history.fairness import judged_by, last_spread
 from fedsim.history.what_if import arrivals_s
-from fedsim.results.sentences import fixed, in_seconds, percent, rounded_up, spent_table
+from fedsim.results.sentences import fixed, percent, rounded_up, spent_table
+from fedsim.units import in_seconds
 
 _QUANTILES: Final = (0.5, 0.75, 0.9, 0.95, 0.99)
 _NAMED_CLIENTS: Final = 5

@@ -14,7 +14,7 @@ from fedsim.history.analyses.explaining import PARTS
 from fedsim.history.analyses.lost import Lost
 from fedsim.history.outcomes import PHASES
 from fedsim.history.tables import Goal
-from fedsim.units import counted
+from fedsim.units import counted, in_seconds
 
 PART_NAMES: Final = dict(
     zip(
@@ -109,13 +109,13 @@ def _without(history: History) -> str:
 
 def _compared(goal: Goal, one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """Return which factor makes the difference between two runs."""
-    if one["reached"] is not other["reached"] or not one["rounds"] or not other["rounds"]:
+    if one["reached"] is not other["reached"] or not one["seconds"] or not other["seconds"]:
         what = {True: f"reaches {goal}", False: f"never reaches {goal}", None: f"has no {goal.metric}"}
         return f"{other['run']}: {what[other['reached']]}, so that no factor is known."
     ratio, rounds, each = (other[name] / one[name] for name in ("seconds", "rounds", "round_s"))
     said = (
-        f"{other['run']}: {other['seconds']:,.4g} s, {ratio:.2f} times as long = {rounds:.2f} times the rounds x "
-        f"{each:.2f} times the seconds a round"
+        f"{other['run']}: {in_seconds(other['seconds'], 4)} s, {ratio:.2f} times as long = {rounds:.2f} times the "
+        f"rounds x {each:.2f} times the seconds a round"
     )
     by_part = [
         (other[part] - one[part], name) for part, name in PART_NAMES.items() if None not in (one[part], other[part])
@@ -246,12 +246,6 @@ def spent_table(rows: pa.Table, names: Sequence[str]) -> tuple[tuple[str, ...], 
         for name, row in zip(names, rows.to_pylist(), strict=True)
     ]
     return header, lines
-
-
-def in_seconds(seconds: float, digits: int = 3) -> str:
-    """Return seconds with some digits, or as a whole number of more: 0.839, 27,000."""
-    whole = abs(seconds) >= 10 ** (digits - 1)
-    return f"{seconds:,.0f}" if whole else f"{seconds:.{digits}g}"
 
 
 def fixed(value: float, decimals: int) -> str:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from fedsim.studies.comparing.comparison import Comparison
 
 STUDY: Final = "study.toml"
-_NOTHING: Final = Value(math.nan, reached=False)
 
 
 @dataclass(frozen=True)
@@ -262,11 +261,10 @@ class StudyResult:
         failures = self.failures
         for point in self.study.points:
             key = (point.variant, point.seed)
-            values = [self.values(name)[key] for name in names] if key in self._ended else [_NOTHING] * len(names)
+            values = [self.values(name).get(key, Value(math.nan)) for name in names]
             shown = [str(one.value) if one.reached and not math.isnan(one.value) else "" for one in values]
             swept = self._swept[point.variant].values()
             rows.append([point.variant, *swept, point.seed, *shown, failures.get(key, ""), point.digest])
-
         text = io.StringIO(newline="")
         csv.writer(text).writerows(rows)
         replace_file(path, lambda part: part.write_bytes(text.getvalue().encode()))

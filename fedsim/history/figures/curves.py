@@ -12,6 +12,7 @@ from fedsim.history.analyses.gaps import Models
 from fedsim.history.analyses.targets import reached
 from fedsim.history.figures.writing import add_legend, as_it_is, look_of, new_figure, save
 from fedsim.history.tables import Goal, Tables, X, Y
+from fedsim.units import in_seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -145,7 +146,7 @@ def _mark_target(axes: "Axes", histories: Sequence[Tables], x: X, y: str, lines:
             continue
         at_s = history.column("evaluations", "time_s")
         number = history.column("evaluations", "round")[np.flatnonzero(at_s == reached_s)[0]]
-        at, said = (reached_s, f"{reached_s:.4g} s") if x == "time" else (float(number), f"round {number}")
+        at, said = (reached_s, f"{in_seconds(reached_s, 4)} s") if x == "time" else (float(number), f"round {number}")
         axes.scatter([at], [goal.value], s=25, color=line.get_color(), zorder=4)
         if len(histories) <= _NUMBERED:
             value = f"{100 * goal.value:g} %" if y == "accuracy" else f"{goal.value:g}"

@@ -13,7 +13,7 @@ from fedsim.history.figures.writing import COLOURS, add_legend, as_it_is, new_fi
 from fedsim.history.outcomes import Outcome, RoundEnd
 from fedsim.history.tables import Tables
 from fedsim.inputs.arrow import numbers_of
-from fedsim.units import counted
+from fedsim.units import counted, in_seconds
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -54,10 +54,10 @@ def draw_durations(history: Tables, out: str | Path | None = None) -> "Figure":
         least, greatest = float(limits_s.min()), float(limits_s.max())
         if greatest - least <= TIE_ULPS * np.spacing(float(rounds.end_s[-1])):
             drawn.append(axes.axvline(greatest, color=COLOURS[6], linestyle=":"))
-            names.append(f"deadline {greatest:.4g} s")
+            names.append(f"deadline {in_seconds(greatest, 4)} s")
         else:
             drawn.append(axes.axvspan(least, greatest, color=COLOURS[6], alpha=0.12, linewidth=0))
-            names.append(f"deadlines {least:.3g} to {greatest:.3g} s")
+            names.append(f"deadlines {in_seconds(least)} to {in_seconds(greatest)} s")
     axes.set_xlabel("seconds from when the clients were sent")
     axes.set_ylabel("share that is over")
     as_it_is(axes.set_title(""), history.name)

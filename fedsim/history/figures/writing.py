@@ -42,9 +42,9 @@ def as_it_is(text: "Text", name: str) -> None:
     text.set_text(name)
 
 
-def add_legend(axes: "Axes", drawn: "Sequence[Artist]", names: Sequence[str]) -> None:
+def add_legend(axes: "Axes", drawn: "Sequence[Artist]", names: Sequence[str], **look: Any) -> None:
     """Add a legend with an entry for each artist, also where a name begins with an underscore."""
-    legend = axes.legend(drawn, [str(i) for i in range(len(names))], frameon=False)
+    legend = axes.legend(drawn, [str(i) for i in range(len(names))], frameon=False, **look)
     for text, name in zip(legend.get_texts(), names, strict=True):
         as_it_is(text, name)
 

@@ -23,9 +23,9 @@ class Line:
 
     def cells(self) -> tuple[str, ...]:
         """Return the line as text, in the order of `COLUMNS`."""
-        one, unit = self.paired, metric(self.metric).unit
+        one = self.paired
         counts = f"{one.unreached[0]} / {one.unreached[1]}" if any(one.unreached) else "-"
-        head = (f"{self.metric} ({unit})" if unit else self.metric, self.variant, str(one.pairs))
+        head = (metric(self.metric).label, self.variant, str(one.pairs))
         if one.refused:
             return (*head, "-", "-", "refused", "-", "-", counts)
         half = one.interval.half
@@ -36,7 +36,6 @@ class Line:
         return (*head, *numbers, _number(self.holm, 2), counts)
 
     def row(self) -> dict[str, Any]:
-        """Return the line as a row of a table."""
         one = self.paired
         return {
             "metric": self.metric,

@@ -14,7 +14,7 @@ from fedsim.history import History
 from fedsim.history.analyses.explaining import PARTS
 from fedsim.studies.comparing.pairs import Interval, t_interval
 from fedsim.studies.study import StudyError
-from fedsim.units import counted
+from fedsim.units import counted, in_seconds
 
 NAMES: Final = {
     "rounds": "the number of rounds",
@@ -47,8 +47,9 @@ class Why:
         ranked = sorted(self.factors.items(), key=lambda item: -abs(item[1][0]))
         shown = [f"{NAMES[name]} {mean:+.3g} s{_half(ends)}" for name, (mean, ends) in ranked if abs(mean) > 1e-9]
         how = "slower" if self.difference > 0 else "faster"
-        first = f"{self.variant!r} is {abs(self.difference):.3g} s{_half(self.interval)} {how} than {self.baseline!r}"
-        return f"{first} ({counted(self.pairs, 'pair')}{self.note}): {', '.join(shown) or 'no factor differs'}."
+        by = f"{in_seconds(abs(self.difference))} s{_half(self.interval)} {how} than {self.baseline!r}"
+        why = ", ".join(shown) or "no factor differs"
+        return f"{self.variant!r} is {by} ({counted(self.pairs, 'pair')}): {why}."
 
 
 def why(runs: Mapping[str, Mapping[int, History]], baseline: str, level: float = 0.95) -> list[Why]:
@@ -64,11 +65,11 @@ def _why(first: Mapping[int, History], second: Mapping[int, History], baseline: 
     ]
     missed = sum(False in (one["reached"], other["reached"]) for one, other in pairs)
     parted = [_parted(*pair) for pair in pairs if None not in (pair[0]["waiting_s"], pair[1]["waiting_s"])]
+    note = "no pair has rounds of which each update belongs to one"
+    if missed:
+        goal = next(iter(first.values())).goal
+        note = f"{missed} of {len(pairs)} pairs have a run that does not reach {goal} in its own rounds"
     if missed or not parted:
-        note = "no pair has rounds of which each update belongs to one"
-        if missed:
-            goal = next(iter(first.values())).goal
-            note = f"{missed} of {len(pairs)} pairs have a run that does not reach {goal} in its own rounds"
         return Why(variant, baseline, 0, np.nan, Interval(), {}, note)
     values = np.array(parted)
     factors = {

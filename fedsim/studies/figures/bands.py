@@ -11,7 +11,7 @@ from fedsim.arrays import FloatArray
 from fedsim.errors import RunError
 from fedsim.history import History, save
 from fedsim.history.figures.curves import curve_of, label_of, window_of
-from fedsim.history.figures.writing import as_it_is, look_of, new_figure
+from fedsim.history.figures.writing import add_legend, as_it_is, look_of, new_figure
 from fedsim.studies.metrics import spent
 from fedsim.units import counted
 
@@ -82,14 +82,9 @@ def draw_bands(
     for panel in panels:
         panel.grid(visible=True, alpha=0.3)
         panel.set_xlim(left=0)
-    handles, labels = upper.get_legend_handles_labels()
-    several = any(len(of) > 1 for of in curves.values())
-    title = f"bands: {100 * level:g}%" if several else None
-    legend = upper.legend(handles, labels, frameon=False, fontsize=8, title=title)
-    for text, label in zip(legend.get_texts(), labels, strict=True):
-        as_it_is(text, label)
-    if out is not None:
-        save(figure, out)
+    title = f"bands: {100 * level:g}%" if any(len(of) > 1 for of in curves.values()) else None
+    add_legend(upper, *upper.get_legend_handles_labels(), fontsize=8, title=title)
+    save(figure, out)
     return figure
 
 

@@ -10,7 +10,7 @@ from fedsim.learning.executors.cores import usable_cores
 from fedsim.studies.running.engine import Engine
 from fedsim.studies.running.records import Done, Records, Task
 from fedsim.studies.study import Point, Study
-from fedsim.units import counted
+from fedsim.units import counted, in_seconds
 
 _ROUNDS: Final = (2, 8)
 """Rounds of the two runs of a calibration, whose difference is free of what a run takes once."""
@@ -46,10 +46,8 @@ def plan_of(study: Study, folder: Path, engine: Engine) -> list[str]:
     jobs = min(engine.jobs or usable_cores(), len(left))
     known = [one for one in ended.values() if not one.error]
     memory = max(one.memory_bytes for one in known)
-    lines.append(
-        f"left: {counted(len(left), 'run')}, about {_time(total)} of processor, {_time(total / jobs)} with "
-        f"{counted(jobs, 'job')}"
-    )
+    wall = f"{_time(total / jobs)} with {counted(jobs, 'job')}"
+    lines.append(f"left: {counted(len(left), 'run')}, about {_time(total)} of processor, {wall}")
     lines.append(f"memory: about {memory / 1e9:.2g} GB a job, {jobs * memory / 1e9:.2g} GB together")
     if any(one.trained or one.found for one in known):
         found, all_ = sum(one.found for one in known), sum(one.trained + one.found for one in known)
@@ -74,4 +72,4 @@ def _calibrated(points: Sequence[Point], engine: Engine) -> dict[tuple[str, int 
 
 def _time(seconds: float) -> str:
     scale, unit = (1, "s") if seconds < 100 else (60, "min") if seconds < 6000 else (3600, "h")
-    return f"{seconds / scale:.2g} {unit}"
+    return f"{in_seconds(seconds / scale, 2)} {unit}"
