@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fedsim.errors import RunError
 from fedsim.history import accounting, critical_path, exports, fairness, figures, what_if
 from fedsim.history.analyses import energy, explaining, gaps, lost, targets
-from fedsim.history.first_sight import as_html, as_text
+from fedsim.history.first_sight import FirstSight
 from fedsim.history.notes import Rates, notes_of
 from fedsim.history.tables import Tables, X, Y, has_values
 from fedsim.learning.models.settings import ModelPart
@@ -39,7 +39,7 @@ FindEvaluations = Callable[["History"], "History"]
 
 
 @dataclass(frozen=True, repr=False)
-class History(Tables):
+class History(FirstSight, Tables):
     """The tables of one run, and the analyses of this room as methods.
 
     Times are simulated seconds. No value depends on the machine or on when the run was made.
@@ -100,12 +100,6 @@ class History(Tables):
     time_to_accuracy = targets.time_to_accuracy
     to_pandas = exports.to_pandas
     write_csv = exports.write_csv
-
-    def __repr__(self) -> str:
-        return as_text(*self._first_sight())
-
-    def _repr_html_(self) -> str:
-        return as_html(*self._first_sight())
 
     def _first_sight(self) -> tuple[str, list[tuple[str, str]]]:
         ends_s = self.column("rounds", "end_s")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace as with_fields
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
@@ -91,21 +91,10 @@ def run(
     if save_models is not None and save_models < 1:
         raise RunError(f"save_models: {save_models!r} is not allowed; it must be at least 1")
     say = tell or _say_nothing
-    record = partial(
-        _record,
-        scenario,
-        path,
-        say,
-        data_dir=data_dir,
-        store=store,
-        keeping=keeping,
-        on_round=on_round,
-        executor=executor,
-        device=device,
-        precision=precision,
-        fast=fast,
-        save_models=save_models,
-    )
+    asked = {"executor": executor, "device": device, "precision": precision, "fast": fast}
+    given = {name: value for name, value in asked.items() if value is not None}
+    computing = {"data_dir": data_dir, "store": store, "keeping": keeping, **given}
+    record = partial(_record, scenario, path, say, computing, on_round=on_round, save_models=save_models)
     try:
         return record(replace=replace)
     except DistrustError as error:
@@ -117,16 +106,10 @@ def _record(
     scenario: Scenario,
     path: Path,
     say: Callable[[str], None],
+    computing: Mapping[str, Any],
     *,
-    data_dir: str | Path | None,
-    store: StoreChoice,
-    keeping: Keeping | str | None,
     replace: bool,
     on_round: Callable[[Progress], None] | None,
-    executor: str | MakeExecutor | None,
-    device: str | None,
-    precision: Precision | None,
-    fast: bool | None,
     save_models: int | None,
 ) -> History:
     # Parts of the learning are known by their numbers.
@@ -138,7 +121,7 @@ def _record(
             say(f"{path}: was finished before{by}; nothing is computed, and --force runs it again")
             if own:
                 say(f"{path}: {', '.join(own)}: known by code, files, environment and module variables")
-            _check_own_parts(folder, data_dir)
+            _check_own_parts(folder, computing["data_dir"])
             return _finished_before(folder)
         saver = Saver(folder, save_models, say)
 
@@ -148,18 +131,9 @@ def _record(
                 with nothing_noted():
                     on_round(progress)
 
-        used = None if executor is not None else _executor_before(folder)
+        used = None if "executor" in computing else _executor_before(folder)
         recorder = Recorder(scenario.name, folder.spool)
-        make = partial(
-            Simulation,
-            data_dir=data_dir,
-            store=store,
-            keeping=keeping,
-            executor=executor or (used.kind if used else None),
-            device=device or (used.device if used else None),
-            precision=precision or (cast(Precision, used.precision) if used else "float32"),
-            fast=used.fast if fast is None and used else bool(fast),
-        )
+        make: Callable[..., Simulation] = partial(Simulation, **{**(used.asked if used else {}), **computing})
         variables = hashes(variables_of(own.values()))
         simulation = make(scenario, on_round=after_round, recorder=recorder)
         if folder.state is not None:

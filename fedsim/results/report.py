@@ -1,12 +1,13 @@
 """A report of a run as tables of text: time, bits and energy by fate, causes of the rounds' lengths, deadlines."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from fedsim.history import History
+from fedsim.history.accounting import shares_of
 from fedsim.history.analyses.lost import Lost
 from fedsim.history.fairness import judged_by, last_spread
 from fedsim.history.what_if import arrivals_s
@@ -122,37 +123,28 @@ def _unfinished(what: str) -> Page:
 
 def _fates(history: History) -> Page:
     rows = [row for row in history.by_fate().to_pylist() if row["participations"]]
-    table = {name: [row[name] for row in rows] for name in rows[0]}
+    table: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
     forms: dict[str, tuple[str, Callable[[float], str]]] = {
         "participations": ("participations", "{:,.0f}".format),
-        **{f"{name} s": (f"{name}_s", _one_decimal) for name in ("downlink", "compute", "queue", "uplink")},
+        **{f"{name} s": (f"{name}_s", fixed) for name in ("downlink", "compute", "queue", "uplink")},
         "share of time": ("time_share", percent),
         "Mbit down": ("downlink_bits", _megabits),
         "Mbit up": ("uplink_bits", _megabits),
         "share of bits": ("bits_share", percent),
     }
-    table["work_share"] = _shares(table["compute_s"])
+    table["work_share"] = shares_of(table["compute_s"])
     forms["share of work"] = ("work_share", percent)
     if any(table["energy_j"]):
-        table["energy_share"] = _shares(table["energy_j"])
-        forms["energy J"] = ("energy_j", _one_decimal)
+        table["energy_share"] = shares_of(table["energy_j"])
+        forms["energy J"] = ("energy_j", fixed)
         forms["share of energy"] = ("energy_share", percent)
     lines = [(title, *map(form, table[name])) for title, (name, form) in forms.items() if any(table[name])]
     header = ("", *(fate.replace("wasted-", "wasted\n") for fate in table["fate"]))
     return Page("time and bits of the clients by fate", header, lines)
 
 
-def _one_decimal(value: float) -> str:
-    return fixed(value, 1)
-
-
 def _megabits(bits: float) -> str:
-    return fixed(1e-6 * bits, 1)
-
-
-def _shares(values: Sequence[float]) -> list[float]:
-    total = sum(values)
-    return [value / total if total > 0 else 0.0 for value in values]
+    return fixed(1e-6 * bits)
 
 
 def _fairness(history: History, by: str) -> Page:

@@ -248,7 +248,7 @@ def spent_table(rows: pa.Table, names: Sequence[str]) -> tuple[tuple[str, ...], 
     return header, lines
 
 
-def fixed(value: float, decimals: int) -> str:
+def fixed(value: float, decimals: int = 1) -> str:
     """Return a number with some decimals, or with three digits where too little would be left of it."""
     return f"{value:,.{decimals}f}" if value == 0 or value >= 10 ** (1 - decimals) else f"{value:.3g}"
 

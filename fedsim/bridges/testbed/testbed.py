@@ -18,7 +18,7 @@ from fedsim.bridges.testbed.outside_run import OutsideRun
 from fedsim.bridges.testbed.reported import Key
 from fedsim.errors import StepError
 from fedsim.history import History
-from fedsim.history.first_sight import as_html, as_text
+from fedsim.history.first_sight import FirstSight
 from fedsim.rounds import Progress
 from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.server.outside import Asked
@@ -26,7 +26,7 @@ from fedsim.scenario import Scenario
 from fedsim.selectors import Cohort, RoundView
 
 
-class Testbed:
+class Testbed(FirstSight):
     """Seconds for training code of your own: rounds are played on the network, devices and policy of a scenario.
 
     Nothing is trained here. A round is told which clients take part and how much they send and compute, and tells when
@@ -105,12 +105,6 @@ class Testbed:
             self.finish()
         else:
             self._run.fail(error)
-
-    def __repr__(self) -> str:
-        return as_text(*self._first_sight())
-
-    def _repr_html_(self) -> str:
-        return as_html(*self._first_sight())
 
     def _first_sight(self) -> tuple[str, list[tuple[str, str]]]:
         """Return a title, and lines on where the clock stands; no time passes."""

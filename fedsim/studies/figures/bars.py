@@ -53,7 +53,7 @@ def draw_tornado(
 
 
 def draw_points(
-    points: Sequence[Sequence[float]], front: Sequence[Sequence[float]], goals: Sequence[Metric], out: str | Path
+    points: Sequence[Sequence[float]], front: Sequence[tuple[float, ...]], goals: Sequence[Metric], out: str | Path
 ) -> None:
     """Write points in two metrics, and as steps what is reached for at most, or at least, so much of the first one."""
     figure = new_figure(7.5, 4.4)
