@@ -241,7 +241,8 @@ def test_a_model_holds_until_the_next_where_each_was_evaluated():
     sparse = replace(HISTORY, evaluations=HISTORY.evaluations.slice(1, 4).filter(pa.array([True, False, False, True])))
     styles = [draw([one]).axes[0].get_lines()[0].get_drawstyle() for one in (HISTORY, sparse)]
     assert styles == ["steps-post", "default"]
-    assert draw([sparse]).axes[0].get_lines()[0].get_marker() == "."
+    alone = replace(HISTORY, evaluations=HISTORY.evaluations.slice(0, 1))
+    assert [draw([one]).axes[0].get_lines()[0].get_marker() for one in (sparse, alone)] == [".", "."]
 
 
 NAMES = ["_base", "cost $5 and $x", "x^$x^$", "<b>&"]

@@ -10,7 +10,7 @@ from fedsim.arrays import FloatArray
 from fedsim.errors import RunError
 from fedsim.history.analyses.gaps import Models
 from fedsim.history.analyses.targets import reached
-from fedsim.history.figures.writing import add_legend, as_it_is, look_of, new_figure, save
+from fedsim.history.figures.writing import add_legend, as_it_is, look_of, new_figure, save, seen
 from fedsim.history.tables import Goal, Tables, X, Y
 from fedsim.units import in_seconds
 
@@ -80,8 +80,10 @@ def draw(
     known = 0
     for i, (history, label) in enumerate(zip(histories, names, strict=True)):
         abscissa, ordinate = curve_of(history, x, y, window)
-        known += int(np.count_nonzero(~np.isnan(ordinate)))
-        lines += axes.plot(abscissa, ordinate, label=label, linewidth=1.5, **look_of(i), **_style(history, y))
+        points = int(np.count_nonzero(~np.isnan(ordinate)))
+        known += points
+        style = _style(history, y) | seen(points)
+        lines += axes.plot(abscissa, ordinate, label=label, linewidth=1.5, **look_of(i), **style)
     if not known:
         raise RunError(
             f"{', '.join(names)}: holds no {y} to draw; a run without learning has no evaluations, and one without "

@@ -57,7 +57,7 @@ def draw_durations(history: Tables, out: str | Path | None = None) -> "Figure":
             names.append(f"deadline {in_seconds(greatest, 4)} s")
         else:
             drawn.append(axes.axvspan(least, greatest, color=COLOURS[6], alpha=0.12, linewidth=0))
-            names.append(f"deadlines {in_seconds(least)} to {in_seconds(greatest)} s")
+            names.append(f"deadlines reached, {in_seconds(least)} to {in_seconds(greatest)} s")
     axes.set_xlabel("seconds from when the clients were sent")
     axes.set_ylabel("share that is over")
     as_it_is(axes.set_title(""), history.name)

@@ -76,9 +76,10 @@ def sentence(line: Line, level: float, family: int) -> str:
         words.append(f"not reached by {b} and {a} of {one.pairs} runs (exact test p = {one.p_shares:.2g})")
     if one.refused:
         return start + "; ".join([*words, f"{one.refused}; nothing is concluded on the mean"]) + "."
-    sides = ("later", "sooner") if line.metric.startswith("time_to") else ("more", "less")
+    more, less = ("later", "sooner") if line.metric.startswith("time_to") else ("more", "less")
+    side = more if one.difference > 0 else less if one.difference else "apart"
     how = f"{abs(one.difference):.3g} {quantity.unit}".strip()
-    words.append(f"{how} {sides[one.difference < 0]} (+- {one.interval.half:.2g}, {100 * level:g}%, {one.pairs} pairs)")
+    words.append(f"{how} {side} (+- {one.interval.half:.2g}, {100 * level:g}%, {one.pairs} pairs)")
     if math.isfinite(one.horizon):
         words.append(f"means of what was spent up to {one.horizon:.4g} {quantity.unit}, the horizon")
     if not math.isnan(one.ratio):

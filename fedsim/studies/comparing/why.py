@@ -46,10 +46,9 @@ class Why:
             return f"Why {self.variant!r} differs from {self.baseline!r} is not known: {self.note}."
         ranked = sorted(self.factors.items(), key=lambda item: -abs(item[1][0]))
         shown = [f"{NAMES[name]} {mean:+.3g} s{_half(ends)}" for name, (mean, ends) in ranked if abs(mean) > 1e-9]
-        how = "slower" if self.difference > 0 else "faster"
-        by = f"{in_seconds(abs(self.difference))} s{_half(self.interval)} {how} than {self.baseline!r}"
-        why = ", ".join(shown) or "no factor differs"
-        return f"{self.variant!r} is {by} ({counted(self.pairs, 'pair')}): {why}."
+        how = "slower than" if self.difference > 0 else "faster than" if self.difference else "apart from"
+        by = f"{in_seconds(abs(self.difference))} s{_half(self.interval)} {how} {self.baseline!r}"
+        return f"{self.variant!r} is {by} ({counted(self.pairs, 'pair')}): {', '.join(shown) or 'no factor differs'}."
 
 
 def why(runs: Mapping[str, Mapping[int, History]], baseline: str, level: float = 0.95) -> list[Why]:
