@@ -138,17 +138,7 @@ class History(FirstSight, Tables):
         rates = Rates()
         for batch in self.participations.to_batches():
             rates.see(batch)
-        return self.told(rates, self.budget)
-
-    def told(self, rates: Rates, budget: float | None) -> list[str]:
-        """Return the notes.
-
-        Parameters
-        ----------
-        rates : of the participations, looked at
-        budget : greatest epsilon that a client may leak; None without privacy
-        """
-        return [*self.remarks, *notes_of(self, rates, budget)] if self.said is None else list(self.said)
+        return told(self, rates, self.budget)
 
     def model(self, model: ModelPart | str | None = None, *, after_round: int | None = None) -> "Module":
         """Return the final model of the run as a ``torch.nn.Module`` in evaluation mode.
@@ -199,3 +189,10 @@ class History(FirstSight, Tables):
         out : file to write, in the format of its ending; None for none
         """
         return figures.draw([self], x, y, smoothing=smoothing, out=out)
+
+
+def told(history: History, rates: Rates, budget: float | None) -> list[str]:
+    """Return the notes, with the rates of participations that were looked at, and the budget that a client has."""
+    if history.said is not None:
+        return list(history.said)
+    return [*history.remarks, *notes_of(history, rates, budget)]

@@ -16,6 +16,7 @@ from fedsim.history import History
 from fedsim.history.accounting import spent
 from fedsim.history.analyses.gaps import final_s, value_at
 from fedsim.history.fairness import Spread, judged_by, last_spread
+from fedsim.history.history import told
 from fedsim.history.notes import Rates
 from fedsim.history.outcomes import JudgedModel, JudgedSamples
 from fedsim.history.tables import Goal
@@ -89,7 +90,7 @@ def summarise(
         "largest_leakage": float(leakage[-1]) if leakage.size and budget is not None else None,
         "mean_leakage": float(mean_leakage[-1]) if leakage.size and budget is not None else None,
         **_spread(history),
-        "notes": history.told(rates, budget),
+        "notes": told(history, rates, budget),
     }
 
 

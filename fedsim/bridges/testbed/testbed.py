@@ -13,7 +13,7 @@ from fedsim.answers import ShortTraceback
 from fedsim.bridges.testbed.arrivals import Arrivals
 from fedsim.bridges.testbed.checks import Numbers, checked_evaluation, checked_report, checked_wait, checked_weights
 from fedsim.bridges.testbed.cohorts import Statement
-from fedsim.bridges.testbed.columns import Arrival, RoundResult
+from fedsim.bridges.testbed.columns import Arrival, RoundResult, arrival_of, round_of
 from fedsim.bridges.testbed.outside_run import OutsideRun
 from fedsim.bridges.testbed.reported import Key
 from fedsim.errors import StepError
@@ -218,7 +218,7 @@ class Testbed(FirstSight):
         if closed is None or closed is before:
             raise run.over("round")
         self._ended += run.decisions.take_ended()
-        self._last, self._version = RoundResult.of_round(closed, self._ended), closed.version
+        self._last, self._version = round_of(closed, self._ended), closed.version
         run.remember([(one, i) for one, i, _ in self._ended])
         if closed.own is not None:
             run.remember([(closed.own, i) for i in closed.own.everyone.tolist()])
@@ -354,7 +354,7 @@ class Testbed(FirstSight):
             run.stepping.let_pass(end_s)
             new = run.decisions.take_ended()
             self._ended += new
-            return tuple(Arrival.of(one, i, time_s, self._version) for one, i, time_s in new)
+            return tuple(arrival_of(one, i, time_s, self._version) for one, i, time_s in new)
         found: list[Arrival] = []
         while self._arrivals.waiting or (self.now_s < end_s and not self.over):
             if not self._arrivals.waiting and not self.in_flight:
