@@ -97,14 +97,8 @@ def test_a_target_is_reached_first_and_then_held(wanted, first_s, held_s):
 def test_a_target_may_lie_below_and_be_of_any_metric():
     recorder = Recorder("hand")
     for number, error in enumerate([3.0, 0.9, 0.7, 0.8]):
-        recorder.add_row(
-            "evaluations",
-            round=number,
-            time_s=1.5 * number,
-            model_version=number,
-            loss=error / 3,
-            metrics={"mse": error},
-        )
+        row = {"round": number, "time_s": 1.5 * number, "model_version": number}
+        recorder.add_row("evaluations", **row, loss=error / 3, metrics={"mse": error})
     history = recorder.history()
     assert (history.time_to("mse", below=0.7), history.time_to("mse", below=0.6)) == (3.0, None)
     assert history.time_to("loss", below=0.3) == 1.5
