@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from fedsim.history import History
 from fedsim.history.accounting import SECURE
 from fedsim.history.analyses.explaining import PARTS
+from fedsim.history.analyses.gaps import Models
 from fedsim.history.analyses.lost import Lost
 from fedsim.history.outcomes import PHASES
 from fedsim.history.tables import Goal
@@ -77,11 +78,17 @@ def _to_target(history: History, row: Mapping[str, Any]) -> str:
     said = {
         None: f"{each} took {in_seconds(seconds, 6)} s{_without(history)}.",
         True: f"{goal} is first reached at {in_seconds(seconds, 4)} s: {each}.",
-        False: f"{goal} is never reached: {each}, {in_seconds(seconds, 6)} s in all.",
+        False: f"{goal} is {_never(history)}: {each}, {in_seconds(seconds, 6)} s in all.",
     }[row["reached"]]
     parts = sorted(((row[part] or 0.0, name) for part, name in PART_NAMES.items()), reverse=True)
     spent = [f"{name} {seconds / row['round_s']:.0%}" for seconds, name in parts if seconds > 0.005 * row["round_s"]]
     return f"{said} A mean round is {', '.join(spent)}." if spent else said
+
+
+def _never(history: History) -> str:
+    """Return that a target is not reached, as far as models were evaluated."""
+    known = (Models.of(history).row[1:] >= 0).all()
+    return "never reached" if known else "reached by no evaluation, and not all models were evaluated"
 
 
 def _not_evaluated(history: History, again: RunAgain) -> str:
