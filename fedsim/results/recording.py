@@ -90,7 +90,7 @@ def run(
     path = Path("runs") / scenario.name if out is None else Path(out)
     if save_models is not None and save_models < 1:
         raise RunError(f"save_models: {save_models!r} is not allowed; it must be at least 1")
-    say = tell or _say_nothing
+    say = tell or say_nothing
     asked = {"executor": executor, "device": device, "precision": precision, "fast": fast}
     given = {name: value for name, value in asked.items() if value is not None}
     computing = {"data_dir": data_dir, "store": store, "keeping": keeping, **given}
@@ -261,4 +261,4 @@ def _told(work: Work) -> str:
     return "; ".join(told)
 
 
-def _say_nothing(text: str) -> None: ...
+def say_nothing(text: str) -> None: ...

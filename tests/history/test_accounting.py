@@ -287,10 +287,7 @@ def test_what_a_deadline_would_have_saved_and_lost():
 
 
 def test_a_deadline_loses_no_update_that_came_in_the_round_before():
-    """Client 1 arrives at 6 s, 1 s into the second round, and is used at its end, 5 s after its beginning.
-
-    What is late for a shorter deadline is used by a later round, as it was: none is lost.
-    """
+    """Client 1 arrives at 6 s, 1 s into the second round, and is used at its end: none that is late is lost."""
     history, *_ = serve(Deadline(deadline_s=5), [1] * 2, [1, 4], [1] * 2, late=Stale(), count=2)
     whatif = history.deadline_whatif([0.5, 2.0, 4.0])
     assert whatif.used.tolist() == [1, 2]
