@@ -72,7 +72,8 @@ def whatif(
     if plot is not None:
         rows_ = found.table.to_pylist()
         low, high = ([row[end] if row[end] is not None else math.nan for row in rows_] for end in ("low", "high"))
-        draw_tornado([row["field"] for row in rows_], low, high, f"change of {metric(found.metric).label}", plot)
+        names = [row["field"] + " (not always reached)" * (None in (row["low"], row["high"])) for row in rows_]
+        draw_tornado(names, low, high, f"change of {metric(found.metric).label}", plot)
         typer.echo(str(plot))
 
 
