@@ -127,6 +127,17 @@ def share_of(value: object) -> object:
     return value
 
 
+def counted(number: int, what: str) -> str:
+    """Return a number of things in words: 1 round, 2,000 rounds."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def in_seconds(seconds: float, digits: int = 3) -> str:
+    """Return seconds with some digits, or as a whole number of more: 0.839, 27,000."""
+    whole = abs(seconds) >= 10 ** (digits - 1)
+    return f"{seconds:,.0f}" if whole else f"{seconds:.{digits}g}"
+
+
 def db_to_linear(value_db: ArrayLike) -> NDArray[np.float64]:
     """Return the power ratio of a level in dB, of the same shape.
 

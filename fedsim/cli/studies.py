@@ -12,6 +12,7 @@ from fedsim.cli.options import DataDir, each_path, one_path
 from fedsim.cli.printing import print_lines, print_table
 from fedsim.cli.scenarios import Assignments, Quiet, load_scenario
 from fedsim.errors import FedsimError
+from fedsim.units import counted
 
 if TYPE_CHECKING:
     from fedsim.studies.comparing.comparison import Comparison
@@ -138,7 +139,7 @@ def _print_medians(result: "StudyResult") -> None:
         middles = [float(np.median(one)) if one else math.nan for one in of]
         ended = f"{arm} ({len(of[0])} of {seeds})" if len(of[0]) < seeds else arm
         rows.append((ended, *("-" if math.isnan(m) else "never" if math.isinf(m) else f"{m:.3g}" for m in middles)))
-    print_table(f"{result.study.name}: medians of {seeds} seed{'s' * (seeds > 1)}", rows, ("variant", *names))
+    print_table(f"{result.study.name}: medians of {counted(seeds, 'seed')}", rows, ("variant", *names))
 
 
 def compare(

@@ -12,6 +12,7 @@ from fedsim.cli.printing import print_lines, print_table
 from fedsim.cli.scenarios import Assignments, Quiet, load_scenario
 from fedsim.cli.studies import Jobs, Store
 from fedsim.errors import FedsimError
+from fedsim.units import counted
 
 
 def whatif(
@@ -49,6 +50,7 @@ def whatif(
         print_lines(what_if(history, values, store=store, data_dir=data_dir).sentences)
         return
     from fedsim.studies.figures.bars import draw_tornado
+    from fedsim.studies.metrics import metric
     from fedsim.studies.questions.sensitivity import sensitivity as ranked
     from fedsim.studies.running.engine import Engine
     from fedsim.studies.study import usual
@@ -70,7 +72,8 @@ def whatif(
     if plot is not None:
         rows_ = found.table.to_pylist()
         low, high = ([row[end] if row[end] is not None else math.nan for row in rows_] for end in ("low", "high"))
-        draw_tornado([row["field"] for row in rows_], low, high, f"change of {_with_unit(found.metric)}", plot)
+        names = [row["field"] + " (not always reached)" * (None in (row["low"], row["high"])) for row in rows_]
+        draw_tornado(names, low, high, f"change of {metric(found.metric).label}", plot)
         typer.echo(str(plot))
 
 
@@ -93,6 +96,7 @@ def best(
     """Search for the values that do best, by optuna where it is installed and by SciPy else."""
     from fedsim.cli.studies import _values
     from fedsim.studies.figures.bars import draw_points
+    from fedsim.studies.metrics import metric
     from fedsim.studies.questions.best import Over, Trial
     from fedsim.studies.questions.best import best as search
     from fedsim.studies.running.engine import Engine
@@ -134,10 +138,10 @@ def best(
     if not front:
         raise FedsimError(f"best: none of {len(tried)} trials reaches {', '.join(metrics)}")
     for trial in front:
-        typer.echo(f"best of {len(tried)}, mean of {seeds} seeds: {_shown(trial)}")
+        typer.echo(f"best of {len(tried)}, mean of {counted(seeds, 'seed')}: {_shown(trial)}")
     if plot is not None:
         reached = [trial.means for trial in tried if all(map(math.isfinite, trial.means))]
-        draw_points(reached, sorted(trial.means for trial in front), [*map(_with_unit, metrics)], plot)
+        draw_points(reached, [trial.means for trial in front], [*map(metric, metrics)], plot)
         typer.echo(str(plot))
 
 
@@ -167,13 +171,6 @@ def steady(
         cpu_s = time.process_time() - begun_s
         took = f"{rounds:,} rounds took {cpu_s:.3g} s of processor, {60 * rounds / cpu_s:,.0f} a minute."
     print_lines([*in_the_long_run(history, shares or (0.5, 0.95, 0.99), level).sentences, *([took] if took else [])])
-
-
-def _with_unit(name: str) -> str:
-    from fedsim.studies.metrics import metric
-
-    unit = metric(name).unit
-    return f"{name} ({unit})" if unit else name
 
 
 def _change(value: float | None) -> str:

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fedsim.arrays import FloatArray
 from fedsim.history.columns import SECONDS, codes_of
@@ -71,8 +71,8 @@ def _by_fate(
         **{name: sums[name] for name in SECONDS},
         "total_s": total_s,
         **{name: sums[name] for name in (*_BITS, "energy_j")},
-        "time_share": _shares(total_s),
-        "bits_share": _shares(bits),
+        "time_share": shares_of(total_s),
+        "bits_share": shares_of(bits),
     }
 
 
@@ -92,11 +92,11 @@ def spent(tables: Tables, participations: Iterable[pa.RecordBatch] | None = None
     """Return what clients have spent in all, and which shares did not serve; arguments as for `by_fate`."""
     rows, column = _by_fate(tables, participations)
     wasted = np.array([fate not in (*SERVED, PROBE, SECURE) for fate in rows])
-    shares = column["time_share"], column["bits_share"], _shares(column["compute_s"]), _shares(column["energy_j"])
+    shares = column["time_share"], column["bits_share"], shares_of(column["compute_s"]), shares_of(column["energy_j"])
     totals = (float(column[name].sum()) for name in (*_BITS, "energy_j"))
     return Spent(*totals, *(float(share[wasted].sum()) for share in shares))
 
 
-def _shares(values: FloatArray) -> FloatArray:
-    total = values.sum()
-    return values / total if total > 0 else np.zeros(values.size)
+def shares_of(values: ArrayLike) -> FloatArray:
+    total = np.sum(values)
+    return np.divide(values, total) if total > 0 else np.zeros(np.size(values))

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import TIE_ULPS
-from fedsim.history.outcomes import Coded, RoundEnd
+from fedsim.history.outcomes import Coded, RoundEnd, SecureStep
 from fedsim.history.tables import TableName, Tables
 from fedsim.inputs.arrow import numbers_of, texts_of
 
@@ -23,8 +23,8 @@ def codes_of(labels: pa.Array | pa.ChunkedArray, kind: type[Coded]) -> IntArray:
     return numbers_of(found).astype(np.int64)
 
 
-def edges_of(tables: Tables, table: Literal["participations", "probes"] = "participations") -> IntArray:
-    """Return the edge server of each participation or probe, shape (N,), `NO_EDGE` without edge servers."""
+def edges_of(tables: Tables, table: Literal["participations", "probes", "secure_steps"] = "participations") -> IntArray:
+    """Return the edge server of each row, shape (N,), `NO_EDGE` without edge servers."""
     edge = tables.column(table, "edge").astype(np.float64)
     return np.where(np.isnan(edge), NO_EDGE, edge).astype(np.int64)
 
@@ -74,6 +74,22 @@ class RoundColumns:
         np.maximum.at(last_s, at, start_s)
         return np.where(first_s == last_s, first_s, np.append(self.start_s, 0.0))[:-1]
 
+    def steps_s(self, tables: Tables) -> tuple[FloatArray, FloatArray]:
+        """Return when steps of secure aggregation began in each round, and were over, shape (R, steps); else inf."""
+        began_s, over_s = np.full((2, self.round.size + 1, len(SecureStep)), np.inf)
+        if tables.secure_steps is not None:
+            number = tables.column("secure_steps", "round").astype(np.int64)
+            step = codes_of(tables.secure_steps.column("step"), SecureStep)
+            at = self.numbered(edges_of(tables, "secure_steps"), number), step
+            np.minimum.at(began_s, at, tables.column("secure_steps", "start_s"))
+            over_s[at] = -np.inf
+            np.maximum.at(over_s, at, tables.column("secure_steps", "end_s"))
+        return began_s[:-1], over_s[:-1]
+
+    def closed_s(self, tables: Tables) -> FloatArray:
+        """Return when each round stopped waiting for updates, shape (R,): its end, or before masks are taken away."""
+        return np.minimum(self.end_s, self.steps_s(tables)[0][:, SecureStep.UNMASK])
+
     def numbered(self, edge: IntArray, number: IntArray) -> IntArray:
         """Return the place of each edge server's round of a number, shape (n,); R for a round that was not over."""
         width = max(int(number.max(initial=0)), int(self.round.max(initial=0))) + 1
@@ -83,15 +99,15 @@ class RoundColumns:
         known[known] = key[at[known]] == (edge * width + number)[known]
         return np.where(known, at, key.size)
 
-    def ending_at(self, edge: IntArray, time_s: FloatArray) -> IntArray:
-        """Return the place of each edge server's round that ended at an instant, shape (n,); -1 if none did."""
+    def ending_at(self, ends_s: FloatArray, edge: IntArray, time_s: FloatArray) -> IntArray:
+        """Return the place of each edge server's round with its end at an instant, shape (n,); -1 if none has."""
         found = np.full(time_s.size, -1)
         for one in np.unique(edge):
             low, high = np.searchsorted(self.edge, [one, one + 1])
             mine = edge == one
-            at = low + np.searchsorted(self.end_s[low:high], time_s[mine])
+            at = low + np.searchsorted(ends_s[low:high], time_s[mine])
             close = at < high
-            end_s = self.end_s[at[close]]
+            end_s = ends_s[at[close]]
             close[close] = end_s - time_s[mine][close] <= TIE_ULPS * np.spacing(end_s)
             found[mine] = np.where(close, at, -1)
         return found

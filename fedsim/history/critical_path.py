@@ -5,6 +5,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.history.accounting import SECURE
 from fedsim.history.columns import NO_EDGE, SECONDS, RoundColumns, codes_of, edges_of
 from fedsim.history.outcomes import RoundEnd
 from fedsim.history.tables import Tables
@@ -17,8 +18,9 @@ def critical_path(tables: Tables) -> pa.Table:
     ``phase_s`` and ``missing``, the number of clients that were late or dropped. The cause is
 
     * ``"client"``: the update of this client arrived and ended the round. ``phase`` is its longest phase: downlink,
-      compute, queue, uplink, or probe (the server's question before it sent the client); ``phase_s`` is its length. The
-      client may have started in an earlier round;
+      compute, queue, uplink, probe (the server's question before it sent the client), or secure-aggregation (the steps
+      of its round, before clients are sent and after updates have arrived); ``phase_s`` is its length. The client may
+      have started in an earlier round;
     * ``"deadline"``: the round lasted as long as its policy allows;
     * ``"wait"``: no update ended the round: a minimum wait was over, or no client was left to wait for;
     * ``"restart"``: the server crashed.
@@ -26,7 +28,8 @@ def critical_path(tables: Tables) -> pa.Table:
     With edge servers these are the rounds of the edge servers; `cloud_path` has those of the cloud.
     """
     rounds = RoundColumns.of(tables)
-    seconds = np.stack([*(tables.column("participations", name) for name in SECONDS), _probe_s(tables)], axis=1)
+    of_phases = (tables.column("participations", name) for name in SECONDS)
+    seconds = np.stack([*of_phases, _probe_s(tables), _secure_s(tables, rounds)], axis=1)
     arrived, at = _ended(tables, rounds)
     last = np.full(rounds.round.size, -1)
     # Of several that arrived at the same instant the first one in the table is named.
@@ -34,7 +37,7 @@ def critical_path(tables: Tables) -> pa.Table:
     named = (rounds.ended_by == RoundEnd.ENOUGH) & (last >= 0)
     phase = seconds[last].argmax(axis=1) if seconds.size else np.zeros(last.size, dtype=np.int64)
     client = tables.column("participations", "client")
-    labels = np.array([*(name.removesuffix("_s") for name in SECONDS), "probe"])
+    labels = np.array([*(name.removesuffix("_s") for name in SECONDS), "probe", SECURE])
     return pa.table(
         {
             "edge": pa.array(rounds.edge, pa.int32(), mask=rounds.edge == NO_EDGE),
@@ -96,12 +99,21 @@ def _ended(tables: Tables, rounds: RoundColumns) -> tuple[IntArray, IntArray]:
     """
     arrived = np.flatnonzero(tables.participations.column("cut_in").is_null().to_numpy())
     edge, end_s = edges_of(tables)[arrived], tables.column("participations", "end_s")[arrived]
-    at = rounds.ending_at(edge, end_s)
+    ends_s = rounds.closed_s(tables)
+    at = rounds.ending_at(ends_s, edge, end_s)
     served = tables.column("participations", "served_round")[arrived].astype(np.float64)
     used = np.flatnonzero((at >= 0) & ~np.isnan(served))
     by = rounds.numbered(edge[used], served[used].astype(np.int64))
-    at[used] = np.where(rounds.end_s[by] == rounds.end_s[at[used]], by, at[used])
+    at[used] = np.where(ends_s[by] == ends_s[at[used]], by, at[used])
     return arrived[at >= 0], at[at >= 0]
+
+
+def _secure_s(tables: Tables, rounds: RoundColumns) -> FloatArray:
+    """Return the length of the steps of secure aggregation in the round of each participation, shape (N,)."""
+    began_s, over_s = rounds.steps_s(tables)
+    lengths_s = np.subtract(over_s, began_s, out=np.zeros(began_s.shape), where=np.isfinite(began_s)).sum(axis=1)
+    at = rounds.numbered(edges_of(tables), tables.column("participations", "round").astype(np.int64))
+    return np.append(lengths_s, 0.0)[at]
 
 
 def _probe_s(tables: Tables) -> FloatArray:

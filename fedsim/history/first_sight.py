@@ -6,13 +6,20 @@ from html import escape
 Lines = Sequence[tuple[str, str]]
 
 
-def as_text(title: str, lines: Lines) -> str:
-    """Return a title, and a line for each name and value."""
-    width = max((len(name) for name, _ in lines), default=0)
-    return "\n".join([title, *(f"  {name:<{width}}  {value}" for name, value in lines)])
+class FirstSight:
+    """Shows itself as a title, and a line for each name and value."""
 
+    def _first_sight(self) -> tuple[str, Lines]:
+        raise NotImplementedError
 
-def as_html(title: str, lines: Lines) -> str:
-    """Return the same as a table of HTML, in which names and values are text."""
-    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in lines)
-    return f"<table><caption>{escape(title)}</caption>{rows}</table>"
+    def __repr__(self) -> str:
+        title, lines = self._first_sight()
+        width = max((len(name) for name, _ in lines), default=0)
+        return "\n".join([title, *(f"  {name:<{width}}  {value}" for name, value in lines)])
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        title, lines = self._first_sight()
+        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in lines)
+        return f"<table><caption>{escape(title)}</caption>{rows}</table>"

@@ -5,16 +5,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
 from fedsim.errors import RunError
 from fedsim.history import accounting, critical_path, exports, fairness, figures, what_if
 from fedsim.history.analyses import energy, explaining, gaps, lost, targets
-from fedsim.history.first_sight import as_html, as_text
+from fedsim.history.first_sight import FirstSight
 from fedsim.history.notes import Rates, notes_of
-from fedsim.history.tables import Tables, X, Y
+from fedsim.history.tables import Tables, X, Y, has_values
 from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.models.trained import TrainedModel
+from fedsim.units import in_seconds
 
 if TYPE_CHECKING:
     from fedsim.learning.models.trained import Module
@@ -40,7 +39,7 @@ FindEvaluations = Callable[["History"], "History"]
 
 
 @dataclass(frozen=True, repr=False)
-class History(Tables):
+class History(FirstSight, Tables):
     """The tables of one run, and the analyses of this room as methods.
 
     Times are simulated seconds. No value depends on the machine or on when the run was made.
@@ -102,12 +101,6 @@ class History(Tables):
     to_pandas = exports.to_pandas
     write_csv = exports.write_csv
 
-    def __repr__(self) -> str:
-        return as_text(*self._first_sight())
-
-    def _repr_html_(self) -> str:
-        return as_html(*self._first_sight())
-
     def _first_sight(self) -> tuple[str, list[tuple[str, str]]]:
         ends_s = self.column("rounds", "end_s")
         lost = [(int(self.column("rounds", name).sum()), name) for name in ("delivered", "late", "dropped")]
@@ -115,11 +108,12 @@ class History(Tables):
             ("rounds", f"{ends_s.size:,} in {ends_s[-1] if ends_s.size else 0.0:,.6g} s"),
             ("participations", ", ".join(f"{count:,} {name}" for count, name in lost)),
         ]
-        if self.evaluations.num_rows:
-            last, first_s = self.column("evaluations", "accuracy")[-1], self.time_to_accuracy(self.target_accuracy)
-            when = "not reached" if first_s is None else f"first reached at {first_s:,.4g} s"
-            known = "no accuracy" if last is None or np.isnan(last) else f"{last:.2%} at the end"
-            lines.append(("accuracy", f"{known}; {100 * self.target_accuracy:g} % {when}"))
+        if has_values(self, "accuracy"):
+            last = gaps.value_at(self, "accuracy", gaps.final_s(self, self.until_s))
+            first_s = self.time_to_accuracy(self.target_accuracy)
+            when = "not reached" if first_s is None else f"first reached at {in_seconds(first_s, 4)} s"
+            known = "not known" if last is None else f"{last:.2%}"
+            lines.append(("accuracy", f"{known} at the end; {100 * self.target_accuracy:g} % {when}"))
         lines.append(("tables", ", ".join(f"{name} {table.num_rows:,}" for name, table in self.tables().items())))
         if self.unfinished is not None:
             lines.append(("not whole", self.unfinished))
@@ -144,17 +138,7 @@ class History(Tables):
         rates = Rates()
         for batch in self.participations.to_batches():
             rates.see(batch)
-        return self.told(rates, self.budget)
-
-    def told(self, rates: Rates, budget: float | None) -> list[str]:
-        """Return the notes.
-
-        Parameters
-        ----------
-        rates : of the participations, looked at
-        budget : greatest epsilon that a client may leak; None without privacy
-        """
-        return [*self.remarks, *notes_of(self, rates, budget)] if self.said is None else list(self.said)
+        return told(self, rates, self.budget)
 
     def model(self, model: ModelPart | str | None = None, *, after_round: int | None = None) -> "Module":
         """Return the final model of the run as a ``torch.nn.Module`` in evaluation mode.
@@ -205,3 +189,10 @@ class History(Tables):
         out : file to write, in the format of its ending; None for none
         """
         return figures.draw([self], x, y, smoothing=smoothing, out=out)
+
+
+def told(history: History, rates: Rates, budget: float | None) -> list[str]:
+    """Return the notes, with the rates of participations that were looked at, and the budget that a client has."""
+    if history.said is not None:
+        return list(history.said)
+    return [*history.remarks, *notes_of(history, rates, budget)]

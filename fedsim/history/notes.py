@@ -8,6 +8,7 @@ import pyarrow as pa
 from fedsim.clock import TIE_ULPS
 from fedsim.history.tables import Tables
 from fedsim.inputs.arrow import numbers_of
+from fedsim.units import counted, in_seconds
 
 LEAST_DELIVERED: Final = 0.05
 """Share of delivered participations below which nearly nothing is delivered."""
@@ -43,8 +44,9 @@ def _not_finite(tables: Tables) -> str:
     before = int(tables.column("evaluations", "round")[first - 1]) if first else 0
     return (
         f"the model is no number any more: its loss is {loss[first]} after round {number}, at {time_s:.6g} s, and "
-        f"{wrong.size} of {loss.size} evaluations are not finite{again}. {_updated_by(tables, before, int(number))}"
-        "Usual causes: a too high learning.local.learning_rate, or very large values in the data"
+        f"{wrong.size} of {counted(loss.size, 'evaluation')} are not finite{again}. "
+        f"{_updated_by(tables, before, int(number))}Usual causes: a too high learning.local.learning_rate, or very "
+        "large values in the data"
     )
 
 
@@ -55,7 +57,7 @@ def _updated_by(tables: Tables, before: int, number: int) -> str:
     if not clients.size:
         return ""
     rounds = f"round {number}" if number == before + 1 else f"the rounds {before + 1} to {number}"
-    more = "" if clients.size <= _NAMED else f" and {clients.size - _NAMED} others"
+    more = "" if clients.size <= _NAMED else f" and {counted(clients.size - _NAMED, 'other')}"
     return f"Clients whose updates {rounds} used: {', '.join(map(str, clients[:_NAMED]))}{more}. "
 
 
@@ -67,8 +69,8 @@ def _not_delivered(tables: Tables) -> str:
         return ""
     what = "nothing" if not delivered else "nearly nothing"
     return (
-        f"{what} was delivered: {delivered:,} of {selected:,} participations; {late:,} late, {dropped:,} dropped; they "
-        f"spent up to {', '.join(_longest(tables))}, and rounds lasted up to "
+        f"{what} was delivered: {delivered:,} of {counted(selected, 'participation')}; {late:,} late, {dropped:,} "
+        f"dropped; they spent up to {', '.join(_longest(tables))}, and rounds lasted up to "
         f"{(tables.column('rounds', 'end_s') - tables.column('rounds', 'start_s')).max(initial=0.0):.3g} s"
     )
 
@@ -84,7 +86,9 @@ def _longest(tables: Tables) -> list[str]:
     longest = {name: float(tables.column("participations", name).max(initial=0.0)) for name in names}
     rounding_s = TIE_ULPS * np.spacing(tables.column("rounds", "end_s").max(initial=0.0))
     longest = {name: seconds if seconds > rounding_s else 0.0 for name, seconds in longest.items()}
-    return [f"{longest[name]:.3g} s {where}" for name, where in names.items() if name != "queue_s" or longest[name]]
+    return [
+        f"{in_seconds(longest[name])} s {where}" for name, where in names.items() if name != "queue_s" or longest[name]
+    ]
 
 
 def _no_model(tables: Tables) -> str:
@@ -92,8 +96,8 @@ def _no_model(tables: Tables) -> str:
     if not delivered.sum() or version.max() > 0:
         return ""
     return (
-        f"no model was made: the updates of {delivered.size:,} rounds, {int(delivered.sum()):,} in all, were too few "
-        "each time (rounds.minimum_updates, learning.aggregation, rounds.policy)"
+        f"no model was made: the updates of {counted(delivered.size, 'round')}, {int(delivered.sum()):,} in all, were "
+        "too few each time (rounds.minimum_updates, learning.aggregation, rounds.policy)"
     )
 
 

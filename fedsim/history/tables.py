@@ -36,7 +36,7 @@ CURVES: Final[dict[str, tuple[TableName, str, str]]] = {
     "energy": ("rounds", "end_s", "end_s"),
 }
 """Table and columns of each quantity: its time and itself; of energies the instants up to which they are summed."""
-_SPENDING: Final[tuple[TableName, ...]] = "participations", "probes", "secure_steps"
+SPENDING: Final[tuple[TableName, ...]] = "participations", "probes", "secure_steps"
 
 # The tables of one run are small: threads for them would take longer than the work.
 _WRITING: Final = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
@@ -190,7 +190,7 @@ class Tables:
         """
         parts = [
             [self.column(name, column) for column in ("client", "end_s", "energy_j")]
-            for name in _SPENDING
+            for name in SPENDING
             if name in self.tables()
         ]
         client, end_s, joules = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -210,16 +210,12 @@ class Tables:
         RunError
             If no battery has paid anything.
         """
-        _, end_s, joules = self.spending()
-        order = np.argsort(end_s, kind="stable")
-        sums = np.concatenate([[0.0], np.cumsum(joules[order])])
-        return np.asarray(sums[np.searchsorted(end_s[order], time_s, side="right")])
+        return summed(*self.spending()[1:], time_s)
 
     @property
     def metrics(self) -> list[str]:
         """Names of the metrics of the task beside accuracy alone, sorted; none where it has no others."""
-        rows = self.evaluations.column("metrics").slice(0, 1).to_pylist()
-        return sorted(dict(rows[0] or ())) if rows else []
+        return sorted({name for row in self.evaluations.column("metrics").to_pylist() for name in dict(row or ())})
 
     def metric(self, name: str, table: Literal["evaluations", "client_evaluations"] = "evaluations") -> FloatArray:
         """Return a metric of the task at each row of a table of evaluations, shape (n,); NaN where it has none.
@@ -241,6 +237,18 @@ class Tables:
                 f"{self.name}: this run has no metric {name!r}; it has {', '.join(['accuracy', 'loss', *known])}"
             )
         return np.array([np.nan if row.get(name) is None else row[name] for row in rows], dtype=np.float64)
+
+
+def summed(end_s: FloatArray, amounts: FloatArray, time_s: FloatArray) -> FloatArray:
+    """Return the sums of the amounts whose ends have come by some instants."""
+    order = np.argsort(end_s, kind="stable")
+    sums = np.concatenate([[0.0], np.cumsum(amounts[order])])
+    return np.asarray(sums[np.searchsorted(end_s[order], time_s, side="right")])
+
+
+def has_values(tables: Tables, y: str) -> bool:
+    """Return whether an evaluation has a finite value of a quantity."""
+    return bool(tables.evaluations.num_rows) and bool(np.isfinite(tables.curve("time", y)[1]).any())
 
 
 def packed(tables: Mapping[str, pa.Table]) -> tuple[dict[str, int], bytes]:

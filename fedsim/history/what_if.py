@@ -1,4 +1,4 @@
-"""Seconds that deadlines would have saved, and updates that they would have lost."""
+"""Seconds that deadlines would have saved, and updates that would have been late for them."""
 
 from dataclasses import dataclass
 
@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.clock import TIE_ULPS
 from fedsim.errors import RunError
+from fedsim.history.analyses.lost import Lost
 from fedsim.history.columns import RoundColumns, codes_of, edges_of
-from fedsim.history.outcomes import Fate, RoundEnd
+from fedsim.history.outcomes import Fate, Outcome, RoundEnd
 from fedsim.history.tables import Tables
 
 
@@ -18,9 +19,10 @@ from fedsim.history.tables import Tables
 class DeadlineWhatIf:
     """Effect of X deadlines on each of R rounds, every round taken as it was up to the deadline.
 
-    A round that lasted longer than the deadline would have ended then, and would have lost the used updates that
-    arrived later. The rounds after it would have been different: simulate the deadline to see these. A deadline that
-    is longer than that of a round which lost clients cannot be seen in its history.
+    A round that lasted longer than the deadline would have ended then, and the used updates that arrived later would
+    have been late for it: lost, unless later rounds use late updates, as they do where ``used_later`` holds. The rounds
+    after it would have been different: simulate the deadline to see these. A deadline that is longer than that of a
+    round which lost clients cannot be seen in its history, and none can where clients are sent one by one.
     """
 
     deadlines_s: FloatArray
@@ -29,8 +31,14 @@ class DeadlineWhatIf:
     duration_s: FloatArray
     used: IntArray
     saved_s: FloatArray
-    lost: IntArray
+    late: IntArray
+    used_later: bool
     seen: BoolArray
+
+    @property
+    def lost(self) -> IntArray:
+        """Updates of each round that would have been lost, shape (R, X)."""
+        return self.late * (not self.used_later)
 
     @property
     def lost_share(self) -> FloatArray:
@@ -41,15 +49,17 @@ class DeadlineWhatIf:
     def totals(self) -> pa.Table:
         """Return the sums over all rounds, one row a deadline.
 
-        Columns: ``deadline_s``, ``saved_s``, ``saved_share`` of the rounds' time, ``lost`` updates, ``lost_share`` of
-        the used updates, and ``shortened``, the number of rounds that would have been shorter; null where the effect of
-        a deadline cannot be seen in this history.
+        Columns: ``deadline_s``, ``saved_s``, ``saved_share`` of the rounds' time, updates that would have been ``late``
+        and those of them that would have been ``lost``, ``lost_share`` of the used updates, and ``shortened``, the
+        number of rounds that would have been shorter; null where the effect of a deadline cannot be seen in this
+        history.
         """
         time_s, used = self.duration_s.sum(), self.used.sum()
-        saved_s, lost = self.saved_s.sum(axis=0), self.lost.sum(axis=0)
+        saved_s, late, lost = (of.sum(axis=0) for of in (self.saved_s, self.late, self.lost))
         columns = {
             "saved_s": saved_s,
             "saved_share": saved_s / time_s if time_s > 0 else np.zeros(saved_s.size),
+            "late": late,
             "lost": lost,
             "lost_share": lost / used if used > 0 else np.zeros(lost.size),
             "shortened": np.count_nonzero(self.saved_s > 0, axis=0),
@@ -59,7 +69,7 @@ class DeadlineWhatIf:
 
 
 def deadline_whatif(tables: Tables, deadlines_s: ArrayLike) -> DeadlineWhatIf:
-    """Return the seconds that deadlines would have saved and the updates that they would have lost.
+    """Return the seconds that deadlines would have saved and the updates that would have been late for them.
 
     Parameters
     ----------
@@ -77,15 +87,17 @@ def deadline_whatif(tables: Tables, deadlines_s: ArrayLike) -> DeadlineWhatIf:
     rounds = RoundColumns.of(tables)
     sent_s = rounds.sent_s(tables)
     at, arrival_s = _used(tables, rounds, sent_s)
+    outcome, fate = (tables.column("participations", name) for name in ("outcome", "fate"))
     order = np.argsort(wanted_s, kind="stable")
     # All deadlines that are shorter than an update's time of arrival lose it.
     shorter = np.searchsorted(wanted_s[order], arrival_s)
     counts = np.zeros((rounds.round.size, wanted_s.size + 1), dtype=np.int64)
     np.add.at(counts, (at, shorter), 1)
-    left_s = (rounds.end_s - sent_s)[:, None] - wanted_s
+    left_s = (rounds.closed_s(tables) - sent_s)[:, None] - wanted_s
     cut = (rounds.ended_by == RoundEnd.DEADLINE) & (rounds.missing > 0)
-    lost = np.empty((rounds.round.size, wanted_s.size), dtype=np.int64)
-    lost[:, order] = counts[:, :0:-1].cumsum(axis=1)[:, ::-1]
+    late = np.empty((rounds.round.size, wanted_s.size), dtype=np.int64)
+    late[:, order] = counts[:, :0:-1].cumsum(axis=1)[:, ::-1]
+    unseen = (cut[:, None] & (left_s < -TIE_ULPS * np.spacing(rounds.end_s)[:, None])).any(axis=0)
     return DeadlineWhatIf(
         deadlines_s=wanted_s,
         edge=rounds.edge,
@@ -93,8 +105,9 @@ def deadline_whatif(tables: Tables, deadlines_s: ArrayLike) -> DeadlineWhatIf:
         duration_s=rounds.duration_s,
         used=counts.sum(axis=1),
         saved_s=np.where(left_s > TIE_ULPS * np.spacing(rounds.end_s)[:, None], left_s, 0.0),
-        lost=lost,
-        seen=~(cut[:, None] & (left_s < -TIE_ULPS * np.spacing(rounds.end_s)[:, None])).any(axis=0),
+        late=late,
+        used_later=bool(np.any((outcome == Outcome.LATE.label) & (fate == Fate.STALE_USED.label))),
+        seen=~unseen & (not Lost.of(tables).one_by_one),
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import FedsimError
@@ -19,6 +19,11 @@ class ExecutorUsed:
     precision: str
     fingerprint: str
     fast: bool = False
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """By which arguments of a simulation it is had again."""
+        return {"executor": self.kind, "device": self.device, "precision": self.precision, "fast": self.fast}
 
     def to_json(self) -> dict[str, str | bool]:
         return asdict(self)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace as with_fields
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,6 +14,7 @@ from fedsim.answers.opened_files import nothing_noted, opened_files, unchanged, 
 from fedsim.errors import DistrustError, RunError
 from fedsim.history import History, Recorder, draw, draw_clients, draw_durations
 from fedsim.history.fairness import last_accuracies
+from fedsim.history.tables import has_values
 from fedsim.identity import parts_of, users_own
 from fedsim.learning import EXECUTORS, ExecutorUsed, Keeping, MakeExecutor, Precision, Work
 from fedsim.learning.data.handed import HandedData
@@ -89,22 +90,11 @@ def run(
     path = Path("runs") / scenario.name if out is None else Path(out)
     if save_models is not None and save_models < 1:
         raise RunError(f"save_models: {save_models!r} is not allowed; it must be at least 1")
-    say = tell or _say_nothing
-    record = partial(
-        _record,
-        scenario,
-        path,
-        say,
-        data_dir=data_dir,
-        store=store,
-        keeping=keeping,
-        on_round=on_round,
-        executor=executor,
-        device=device,
-        precision=precision,
-        fast=fast,
-        save_models=save_models,
-    )
+    say = tell or say_nothing
+    asked = {"executor": executor, "device": device, "precision": precision, "fast": fast}
+    given = {name: value for name, value in asked.items() if value is not None}
+    computing = {"data_dir": data_dir, "store": store, "keeping": keeping, **given}
+    record = partial(_record, scenario, path, say, computing, on_round=on_round, save_models=save_models)
     try:
         return record(replace=replace)
     except DistrustError as error:
@@ -116,16 +106,10 @@ def _record(
     scenario: Scenario,
     path: Path,
     say: Callable[[str], None],
+    computing: Mapping[str, Any],
     *,
-    data_dir: str | Path | None,
-    store: StoreChoice,
-    keeping: Keeping | str | None,
     replace: bool,
     on_round: Callable[[Progress], None] | None,
-    executor: str | MakeExecutor | None,
-    device: str | None,
-    precision: Precision | None,
-    fast: bool | None,
     save_models: int | None,
 ) -> History:
     # Parts of the learning are known by their numbers.
@@ -137,7 +121,7 @@ def _record(
             say(f"{path}: was finished before{by}; nothing is computed, and --force runs it again")
             if own:
                 say(f"{path}: {', '.join(own)}: known by code, files, environment and module variables")
-            _check_own_parts(folder, data_dir)
+            _check_own_parts(folder, computing["data_dir"])
             return _finished_before(folder)
         saver = Saver(folder, save_models, say)
 
@@ -147,18 +131,9 @@ def _record(
                 with nothing_noted():
                     on_round(progress)
 
-        used = None if executor is not None else _executor_before(folder)
+        used = None if "executor" in computing else _executor_before(folder)
         recorder = Recorder(scenario.name, folder.spool)
-        make = partial(
-            Simulation,
-            data_dir=data_dir,
-            store=store,
-            keeping=keeping,
-            executor=executor or (used.kind if used else None),
-            device=device or (used.device if used else None),
-            precision=precision or (cast(Precision, used.precision) if used else "float32"),
-            fast=used.fast if fast is None and used else bool(fast),
-        )
+        make: Callable[..., Simulation] = partial(Simulation, **{**(used.asked if used else {}), **computing})
         variables = hashes(variables_of(own.values()))
         simulation = make(scenario, on_round=after_round, recorder=recorder)
         if folder.state is not None:
@@ -205,11 +180,11 @@ def write_results(
     write_json(place / SUMMARY, summary)
     if history.rounds.num_rows:
         draw_durations(history, out=place / "round_durations.png")
-    if history.evaluations.num_rows and summary["final_accuracy"] is None:
-        draw([history], "time", "loss", out=place / "loss.png")
-    elif history.evaluations.num_rows:
+    if has_values(history, "accuracy"):
         draw([history], "time", "accuracy", out=place / "accuracy.png")
         draw([history], "round", "accuracy", out=place / "accuracy_by_round.png")
+    elif has_values(history, "loss"):
+        draw([history], "time", "loss", out=place / "loss.png")
     if last_accuracies(history)[1].size:
         draw_clients([history], out=place / "accuracy_of_clients.png")
     if scenario.privacy is not None:
@@ -248,10 +223,10 @@ def _finished_before(folder: RunFolder) -> History:
 
 def _ended_early(scenario: Scenario, history: History) -> tuple[str, ...]:
     """Return a sentence if a finished run has fewer rounds than its scenario counts."""
-    rounds, count = history.rounds.num_rows, scenario.rounds.count
-    if rounds == count or scenario.rounds.until_s is not None or scenario.rounds.target_accuracy is not None:
+    rounds, asked = history.rounds.num_rows, scenario.rounds
+    if rounds == asked.count or any(end is not None for end in (asked.until_s, asked.target_accuracy, asked.target)):
         return ()
-    return (f"the run ended after round {rounds} of {count}",)
+    return (f"the run ended after round {rounds} of {asked.count}",)
 
 
 def _by_another_release(folder: RunFolder) -> str:
@@ -286,4 +261,4 @@ def _told(work: Work) -> str:
     return "; ".join(told)
 
 
-def _say_nothing(text: str) -> None: ...
+def say_nothing(text: str) -> None: ...

@@ -1,16 +1,18 @@
 """A report of a run as tables of text: time, bits and energy by fate, causes of the rounds' lengths, deadlines."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from fedsim.history import History
+from fedsim.history.accounting import shares_of
 from fedsim.history.analyses.lost import Lost
 from fedsim.history.fairness import judged_by, last_spread
 from fedsim.history.what_if import arrivals_s
-from fedsim.results.sentences import fixed, in_seconds, rounded_up, spent_table
+from fedsim.results.sentences import fixed, percent, rounded_up, spent_table
+from fedsim.units import in_seconds
 
 _QUANTILES: Final = (0.5, 0.75, 0.9, 0.95, 0.99)
 _NAMED_CLIENTS: Final = 5
@@ -121,37 +123,28 @@ def _unfinished(what: str) -> Page:
 
 def _fates(history: History) -> Page:
     rows = [row for row in history.by_fate().to_pylist() if row["participations"]]
-    table = {name: [row[name] for row in rows] for name in rows[0]}
+    table: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
     forms: dict[str, tuple[str, Callable[[float], str]]] = {
         "participations": ("participations", "{:,.0f}".format),
-        **{f"{name} s": (f"{name}_s", _one_decimal) for name in ("downlink", "compute", "queue", "uplink")},
-        "share of time": ("time_share", "{:.1%}".format),
+        **{f"{name} s": (f"{name}_s", fixed) for name in ("downlink", "compute", "queue", "uplink")},
+        "share of time": ("time_share", percent),
         "Mbit down": ("downlink_bits", _megabits),
         "Mbit up": ("uplink_bits", _megabits),
-        "share of bits": ("bits_share", "{:.1%}".format),
+        "share of bits": ("bits_share", percent),
     }
-    table["work_share"] = _shares(table["compute_s"])
-    forms["share of work"] = ("work_share", "{:.1%}".format)
+    table["work_share"] = shares_of(table["compute_s"])
+    forms["share of work"] = ("work_share", percent)
     if any(table["energy_j"]):
-        table["energy_share"] = _shares(table["energy_j"])
-        forms["energy J"] = ("energy_j", _one_decimal)
-        forms["share of energy"] = ("energy_share", "{:.1%}".format)
+        table["energy_share"] = shares_of(table["energy_j"])
+        forms["energy J"] = ("energy_j", fixed)
+        forms["share of energy"] = ("energy_share", percent)
     lines = [(title, *map(form, table[name])) for title, (name, form) in forms.items() if any(table[name])]
     header = ("", *(fate.replace("wasted-", "wasted\n") for fate in table["fate"]))
     return Page("time and bits of the clients by fate", header, lines)
 
 
-def _one_decimal(value: float) -> str:
-    return fixed(value, 1)
-
-
 def _megabits(bits: float) -> str:
-    return fixed(1e-6 * bits, 1)
-
-
-def _shares(values: Sequence[float]) -> list[float]:
-    total = sum(values)
-    return [value / total if total > 0 else 0.0 for value in values]
+    return fixed(1e-6 * bits)
 
 
 def _fairness(history: History, by: str) -> Page:
@@ -177,7 +170,7 @@ def _causes(title: str, critical: pa.Table, column: str) -> Page:
         seconds = sum(row["duration_s"] for row in mine)
         share = seconds / total_s if total_s else 0.0
         mean = "-" if mine[0][column] is None else f"{sum(row[column] for row in mine) / len(mine):.1f}"
-        lines.append((cause, f"{len(mine):,}", fixed(seconds, 2), f"{share:.1%}", mean))
+        lines.append((cause, f"{len(mine):,}", fixed(seconds, 2), percent(share), mean))
     what = {"missing": "missing clients a round", "phase_s": "mean s of the phase"}[column]
     return Page(title, ("ended by", "rounds", "seconds", "of the time", what), lines)
 
@@ -208,19 +201,21 @@ def _clients(clients: pa.Table) -> Page:
 
 
 def _deadlines(history: History, deadlines_s: Iterable[float]) -> Page:
-    header = ("deadline s", "seconds saved", "of the time", "used updates lost", "of all used", "rounds shortened")
+    whatif = history.deadline_whatif(list(deadlines_s))
+    used, became = max(int(whatif.used.sum()), 1), "late" if whatif.used_later else "lost"
+    header = ("deadline s", "seconds saved", "of the time", f"used updates {became}", "of all used", "rounds shortened")
     lines = [
         (
             f"{row['deadline_s']:g}",
             fixed(row["saved_s"], 2),
-            f"{row['saved_share']:.1%}",
-            f"{row['lost']:,}",
-            f"{row['lost_share']:.1%}",
+            percent(row["saved_share"]),
+            f"{row['late']:,}",
+            percent(row["late"] / used),
             f"{row['shortened']:,}",
         )
         if row["saved_s"] is not None
         else (f"{row['deadline_s']:g}", "cannot be seen in this history", *["-"] * 4)
-        for row in history.deadline_whatif(list(deadlines_s)).totals().to_pylist()
+        for row in whatif.totals().to_pylist()
     ]
     return Page("effect of deadlines, every round taken as it was", header, lines)
 

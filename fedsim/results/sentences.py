@@ -9,10 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fedsim.history import History
+from fedsim.history.accounting import SECURE
 from fedsim.history.analyses.explaining import PARTS
+from fedsim.history.analyses.gaps import Models
 from fedsim.history.analyses.lost import Lost
 from fedsim.history.outcomes import PHASES
 from fedsim.history.tables import Goal
+from fedsim.units import counted, in_seconds
 
 PART_NAMES: Final = dict(
     zip(
@@ -21,8 +24,10 @@ PART_NAMES: Final = dict(
         strict=True,
     )
 )
-_WORDS: Final = {"downlink": "downlink", "compute": "work", "uplink": "uplink"}
+_WORDS: Final = {"downlink": "downlink", "compute": "work", "uplink": "uplink", SECURE: "secure aggregation"}
 _USED_LATE: Final = {"outcome": "late", "fate": "stale-used"}
+_ROUNDING: Final = 1e-9
+"""Share that may be one of sums."""
 _OFTEN: Final = 2
 """Rounds of one client below which it is no cause of their lengths."""
 
@@ -69,15 +74,21 @@ def _to_target(history: History, row: Mapping[str, Any]) -> str:
         return f"The first model has {goal} already, at 0 s." if row["reached"] else "No round was over."
     between_s = seconds - history.column("rounds", "duration_s")[:rounds].sum()
     waits = " with the waits between them" if between_s > 0.005 * seconds else ""
-    each = f"{_count(rounds, 'round')} of {in_seconds(row['round_s'])} s{waits}"
+    each = f"{counted(rounds, 'round')} of {in_seconds(row['round_s'])} s{waits}"
     said = {
         None: f"{each} took {in_seconds(seconds, 6)} s{_without(history)}.",
         True: f"{goal} is first reached at {in_seconds(seconds, 4)} s: {each}.",
-        False: f"{goal} is never reached: {each}, {in_seconds(seconds, 6)} s in all.",
+        False: f"{goal} is {_never(history)}: {each}, {in_seconds(seconds, 6)} s in all.",
     }[row["reached"]]
     parts = sorted(((row[part] or 0.0, name) for part, name in PART_NAMES.items()), reverse=True)
     spent = [f"{name} {seconds / row['round_s']:.0%}" for seconds, name in parts if seconds > 0.005 * row["round_s"]]
     return f"{said} A mean round is {', '.join(spent)}." if spent else said
+
+
+def _never(history: History) -> str:
+    """Return that a target is not reached, as far as models were evaluated."""
+    known = (Models.of(history).row[1:] >= 0).all()
+    return "never reached" if known else "reached by no evaluation, and not all models were evaluated"
 
 
 def _not_evaluated(history: History, again: RunAgain) -> str:
@@ -105,13 +116,13 @@ def _without(history: History) -> str:
 
 def _compared(goal: Goal, one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """Return which factor makes the difference between two runs."""
-    if one["reached"] is not other["reached"] or not one["rounds"] or not other["rounds"]:
+    if one["reached"] is not other["reached"] or not one["seconds"] or not other["seconds"]:
         what = {True: f"reaches {goal}", False: f"never reaches {goal}", None: f"has no {goal.metric}"}
         return f"{other['run']}: {what[other['reached']]}, so that no factor is known."
     ratio, rounds, each = (other[name] / one[name] for name in ("seconds", "rounds", "round_s"))
     said = (
-        f"{other['run']}: {other['seconds']:,.4g} s, {ratio:.2f} times as long = {rounds:.2f} times the rounds x "
-        f"{each:.2f} times the seconds a round"
+        f"{other['run']}: {in_seconds(other['seconds'], 4)} s, {ratio:.2f} times as long = {rounds:.2f} times the "
+        f"rounds x {each:.2f} times the seconds a round"
     )
     by_part = [
         (other[part] - one[part], name) for part, name in PART_NAMES.items() if None not in (one[part], other[part])
@@ -134,7 +145,8 @@ def _ended(history: History) -> str:
     what = {"deadline": "the deadline", "wait": "no update, after a wait", "restart": "a crash of the server"}
     by = what.get(cause, f"the {_WORDS.get(cause, cause)} of the last client")
     edges = "" if history.edge_rounds is None else " of edge servers"
-    said = f"Of {_count(len(rows), 'round')}{edges} {count:,} ended with {by}, {lasted_s / total_s:.0%} of the time"
+    share = percent(lasted_s / total_s, 0)
+    said = f"Of {counted(len(rows), 'round')}{edges} {count:,} ended with {by}, {share} of the time"
     named = Counter(row["client"] for row in rows if row["phase"] == cause)
     client, often = named.most_common(1)[0] if named else (None, 0)
     if often < _OFTEN:
@@ -154,16 +166,16 @@ def _lost(history: History) -> list[str]:
     became = (pc.equal(history.participations.column(name), value) for name, value in _USED_LATE.items())
     used = pc.sum(pc.and_(*became)).as_py() or 0
     return [
-        f"{'Not in time' if used else 'Lost'} were {late + dropped:,} of {_count(started, 'participation')}, {how}, of "
-        f"{_clients(history, table.num_rows)}; {where}{f'; {used:,} of them were used later' * bool(used)}."
+        f"{'Not in time' if used else 'Lost'} were {late + dropped:,} of {counted(started, 'participation')}, {how}, "
+        f"of {_clients(history, table.num_rows)}; {where}{f'; {used:,} of them were used later' * bool(used)}."
     ]
 
 
 def _clients(history: History, count: int) -> str:
     return (
-        _count(count, "client")
+        counted(count, "client")
         if history.clients is None
-        else f"{count:,} of {_count(history.clients.num_rows, 'client')}"
+        else f"{count:,} of {counted(history.clients.num_rows, 'client')}"
     )
 
 
@@ -191,10 +203,6 @@ def _kept(history: History, again: RunAgain) -> list[str]:
     return [f"{said}{why}: {again({'rounds.late.kind': 'drop'}, 'late-drop')}"]
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def _shares(rows: Sequence[Mapping[str, Any]], least: str) -> str:
     """Return deadlines and the shares of late clients that each would have kept, in words."""
     about = ["about " * (row["deadline_s"] is None) for row in rows]
@@ -209,15 +217,24 @@ def _deadline(history: History, row: Mapping[str, Any], again: RunAgain) -> str:
     deadline_s = row["deadline_s"]
     of_edges = "" if history.edge_rounds is None else " of the rounds of edge servers"
     if row["saved_s"] is None:
-        values = {"rounds.policy.kind": "deadline", "rounds.policy.deadline_s": float(f"{deadline_s:.6g}")}
+        why, given_s = "whose rounds lost clients earlier", float(f"{deadline_s:.6g}")
+        values: dict[str, Any] = {"rounds.policy.kind": "deadline", "rounds.policy.deadline_s": given_s}
+        if Lost.of(history).one_by_one:
+            why, values = (
+                "whose clients are sent one by one, and given up one by one",
+                {"rounds.policy.give_up_s": given_s},
+            )
         return (
-            f"A deadline of {deadline_s:g} s cannot be seen in this history, whose rounds lost clients earlier; to see "
-            f"it: {again(values, f'deadline-{deadline_s:g}')}"
+            f"A deadline of {deadline_s:g} s cannot be seen in this history, {why}; to see it: "
+            f"{again(values, f'deadline-{deadline_s:g}')}"
         )
+    updates = counted(row["late"], "used update")
+    became = f"lost {updates} ({percent(row['lost_share'])})"
+    if row["lost"] < row["late"]:
+        became = f"made {updates} late, for later rounds to use"
     return (
         f"A deadline of {deadline_s:g} s would have saved {in_seconds(row['saved_s'], 4)} s{of_edges} "
-        f"({row['saved_share']:.1%}) and lost {_count(row['lost'], 'used update')} ({row['lost_share']:.1%}), every "
-        "round taken as it was."
+        f"({percent(row['saved_share'])}) and {became}, every round taken as it was."
     )
 
 
@@ -238,15 +255,15 @@ def spent_table(rows: pa.Table, names: Sequence[str]) -> tuple[tuple[str, ...], 
     return header, lines
 
 
-def in_seconds(seconds: float, digits: int = 3) -> str:
-    """Return seconds with some digits, or as a whole number of more: 0.839, 27,000."""
-    whole = abs(seconds) >= 10 ** (digits - 1)
-    return f"{seconds:,.0f}" if whole else f"{seconds:.{digits}g}"
-
-
-def fixed(value: float, decimals: int) -> str:
+def fixed(value: float, decimals: int = 1) -> str:
     """Return a number with some decimals, or with three digits where too little would be left of it."""
     return f"{value:,.{decimals}f}" if value == 0 or value >= 10 ** (1 - decimals) else f"{value:.3g}"
+
+
+def percent(share: float, decimals: int = 1) -> str:
+    """Return a share as per cent, with decimals enough that all but a few is not 100 %, and a few not 0 %."""
+    least = min(share, 1 - share)
+    return f"{share:.{max(decimals, -math.floor(math.log10(least)) - 2) if least > _ROUNDING else decimals}%}"
 
 
 def rounded_up(seconds: float) -> float:

@@ -16,12 +16,13 @@ from fedsim.history import History
 from fedsim.history.accounting import spent
 from fedsim.history.analyses.gaps import final_s, value_at
 from fedsim.history.fairness import Spread, judged_by, last_spread
+from fedsim.history.history import told
 from fedsim.history.notes import Rates
 from fedsim.history.outcomes import JudgedModel, JudgedSamples
 from fedsim.history.tables import Goal
 from fedsim.results.manifest import SUMMARY, checked_bytes
 from fedsim.results.places import located
-from fedsim.results.sentences import fixed
+from fedsim.results.sentences import fixed, percent
 from fedsim.results.state import read_state
 
 _TOLD: Final = ("mean", "std", "worst_decile", "best_decile")
@@ -89,7 +90,7 @@ def summarise(
         "largest_leakage": float(leakage[-1]) if leakage.size and budget is not None else None,
         "mean_leakage": float(mean_leakage[-1]) if leakage.size and budget is not None else None,
         **_spread(history),
-        "notes": history.told(rates, budget),
+        "notes": told(history, rates, budget),
     }
 
 
@@ -144,13 +145,16 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         value = summary.get(name)
         return "-" if value is None else form.format(value)
 
+    def share(name: str) -> str:
+        return "-" if (value := summary.get(name)) is None else percent(value)
+
     target = f"time to {100 * summary['target_accuracy']:g} % accuracy"
     held = summary.get("held_evaluations", 1)
     judged = summary.get("judged")
     accuracies = [
         *([("accuracy is that of", judged)] if judged else []),
         (f"{target}, first reached", _first(summary)),
-        *([(f"{target}, held for {held} evaluations", shown("time_to_accuracy_held_s", "{:,.2f} s"))] * (held > 1)),
+        *([(f"{target}, held for {held} evaluations", _seconds(summary["time_to_accuracy_held_s"]))] * (held > 1)),
         (f"final accuracy{_budget(summary, 'at')}", shown("final_accuracy", "{:.2%}")),
         (f"best accuracy{_budget(summary, 'up to')}", shown("best_accuracy", "{:.2%}")),
     ]
@@ -158,24 +162,23 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         *([_of_target(summary)] if summary.get("target") else []),
         *(accuracies if summary["best_accuracy"] is not None else []),
         *(
-            (f"final {name}", "-" if value is None else f"{value:.4g}")
+            (f"final {name}{_budget(summary, 'at')}", "-" if value is None else f"{value:.4g}")
             for name, value in summary.get("final_metrics", {}).items()
             if name != "accuracy"
         ),
         ("rounds", shown("rounds", "{:,}")),
         ("simulated time", f"{fixed(summary['simulated_s'], 2)} s"),
-        ("mean round", "-" if (mean_s := summary.get("mean_round_s")) is None else f"{fixed(mean_s, 3)} s"),
+        ("mean round", _seconds(summary.get("mean_round_s"), 3)),
         ("participations", shown("participations", "{:,}")),
-        ("delivered", shown("delivered_share", "{:.1%}")),
+        ("delivered", share("delivered_share")),
         ("late, dropped", f"{shown('late', '{:,}')}, {shown('dropped', '{:,}')}"),
         *([("in flight at the end", shown("in_flight", "{:,}"))] * bool(summary.get("in_flight"))),
-        ("wasted time, bits", f"{shown('wasted_time_share', '{:.1%}')}, {shown('wasted_bits_share', '{:.1%}')}"),
-        ("wasted work", shown("wasted_work_share", "{:.1%}")),
+        ("wasted time, bits", f"{share('wasted_time_share')}, {share('wasted_bits_share')}"),
+        ("wasted work", share("wasted_work_share")),
         ("bits down, up", f"{shown('downlink_bits', '{:.4g}')}, {shown('uplink_bits', '{:.4g}')}"),
     ]
     if summary.get("energy_j") is not None:
-        wasted = shown("wasted_energy_share", "{:.1%}")
-        lines.append(("energy", f"{shown('energy_j', '{:,.4g} J')}, {wasted} of it wasted"))
+        lines.append(("energy", f"{shown('energy_j', '{:,.4g} J')}, {share('wasted_energy_share')} of it wasted"))
     if summary["privacy"]:
         exact = " by updates; side information not private" * (summary.get("side_information") == "exact")
         lines.append(("largest leakage", shown("largest_leakage", "{:.4g} epsilon") + exact))
@@ -202,8 +205,7 @@ def _judged(history: History) -> str | None:
 
 
 def _of_target(summary: dict[str, Any]) -> tuple[str, str]:
-    first_s = summary["time_to_target_s"]
-    return f"time to {Goal(**summary['target'])}, first reached", "-" if first_s is None else f"{fixed(first_s, 2)} s"
+    return f"time to {Goal(**summary['target'])}, first reached", _seconds(summary["time_to_target_s"])
 
 
 def _budget(summary: dict[str, Any], which: str) -> str:
@@ -213,10 +215,12 @@ def _budget(summary: dict[str, Any], which: str) -> str:
 
 def _first(summary: dict[str, Any]) -> str:
     """Return when a target is first reached, in words; between two instants where models were not evaluated."""
-    # Older summaries have the time of a mean.
     first_s, after_s = summary["time_to_accuracy_s"], summary.get("time_to_accuracy_after_s")
-    if first_s is None or after_s is None:
-        return "-"
     if after_s == first_s:
-        return f"{fixed(first_s, 2)} s"
-    return f"{fixed(first_s, 2)} s; models from {fixed(after_s, 2)} s on were not evaluated"
+        return _seconds(first_s)
+    # Older summaries have the time of a mean.
+    return "-" if after_s is None else f"{_seconds(first_s)}; models from {_seconds(after_s)} on were not evaluated"
+
+
+def _seconds(value: float | None, decimals: int = 2) -> str:
+    return "-" if value is None else f"{fixed(value, decimals)} s"

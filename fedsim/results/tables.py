@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,7 +15,7 @@ from fedsim.history import History
 from fedsim.history.column import TableSchema
 from fedsim.history.schema import TABLES
 from fedsim.history.spool import read_batches
-from fedsim.learning import ExecutorUsed, Precision
+from fedsim.learning import ExecutorUsed
 from fedsim.results.manifest import SCENARIO, SUMMARY, checked_bytes
 from fedsim.results.models import with_model
 from fedsim.results.places import SWAP, located
@@ -141,12 +141,8 @@ def _scenario_of(folder: Path) -> Scenario:
 def _evaluate_all(folder: Path, history: History) -> History:
     """Repeat the run of a folder with its executor, and with an evaluation after each round; nothing is written."""
     scenario, state = _scenario_of(folder), read_state(folder)
-    make = partial(Simulation)
-    if state.executor is not None:
-        used = ExecutorUsed.from_json(state.executor)
-        precision = cast(Precision, used.precision)
-        make = partial(make, executor=used.kind, device=used.device, precision=precision, fast=used.fast)
-    return EvaluatingAll(scenario, make)(history)
+    asked = {} if state.executor is None else ExecutorUsed.from_json(state.executor).asked
+    return EvaluatingAll(scenario, partial(Simulation, **asked))(history)
 
 
 def _asked(folder: Path) -> dict[str, Any]:

@@ -76,7 +76,8 @@ def _of_budget(scenario: Scenario) -> Iterator[str]:
     privacy, traits, clients = scenario.privacy, scenario.rounds.policy.traits, scenario.crowd.clients
     if privacy is None or privacy.composition is not None or sampling_rate(scenario) is not None:
         return
-    cohort = traits.buffer_size or (clients if scenario.selector.stands_for is All else cohort_of(scenario.selector))
+    selected = clients if scenario.selector.stands_for is All else cohort_of(scenario.selector)
+    cohort = traits.buffer_size or traits.cohort_size or selected
     if not isinstance(cohort, int) or not is_builtin(type(privacy.budget)):
         return
     rounds = scenario.rounds.count
@@ -86,8 +87,9 @@ def _of_budget(scenario: Scenario) -> Iterator[str]:
         account.charge(0)
         paid += 1
     if paid < needed:
+        of_all = f"of {rounds} rounds" if scenario.rounds.edges is None else "rounds of edge servers"
         yield (
-            f"privacy.budget pays for {paid} updates of a client: about {paid * clients // cohort} of {rounds} rounds "
+            f"privacy.budget pays for {paid} updates of a client: about {paid * clients // cohort} {of_all} "
             f"with {'buffers' if traits.buffer_size else 'cohorts'} of {cohort}"
         )
 

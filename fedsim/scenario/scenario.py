@@ -17,7 +17,7 @@ from fedsim.answers import attributing
 from fedsim.code_digest import CodeDigest
 from fedsim.errors import ScenarioError
 from fedsim.foreign import Foreign
-from fedsim.history.first_sight import as_html, as_text
+from fedsim.history.first_sight import FirstSight
 from fedsim.identity import nested, parts_of, user_code
 from fedsim.inputs.files import read_text
 from fedsim.inputs.paths import located
@@ -30,7 +30,7 @@ from fedsim.scenario.sections import ScenarioTables
 from fedsim.scenario.toml import parse_toml
 
 
-class Scenario(ScenarioTables):
+class Scenario(FirstSight, ScenarioTables):
     """One experiment, described completely; a frozen value.
 
     A field with a catalogue takes a kind, a table with a kind and its options, or a part; see the page of this room.
@@ -59,14 +59,6 @@ class Scenario(ScenarioTables):
                 super().__init__(**located(tables))
         except ValidationError as error:
             raise ScenarioError(explain(error)) from None
-
-    def __repr__(self) -> str:
-        return as_text(*self._first_sight())
-
-    __str__ = __repr__
-
-    def _repr_html_(self) -> str:
-        return as_html(*self._first_sight())
 
     def _first_sight(self) -> tuple[str, list[tuple[str, str]]]:
         """Return a title, and a line for each table, with the kinds of its parts."""

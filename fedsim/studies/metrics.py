@@ -17,6 +17,7 @@ from fedsim.errors import FedsimError, suggest
 from fedsim.history import History
 from fedsim.history.analyses.gaps import final_s, value_at
 from fedsim.history.fairness import judged_by, last_spread
+from fedsim.history.tables import SPENDING, summed
 
 UNITS: Final = ("s", "rounds", "bits", "J")
 """Units of what a run spends, in which targets are waited for and budgets are given."""
@@ -63,13 +64,16 @@ class Metric:
     budget: float = 0.0
 
     @property
+    def label(self) -> str:
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+    @property
     def waits(self) -> bool:
         """Whether it is spent until a target is reached."""
         return bool(self.spends) and not self.budget
 
 
 def metric(name: str) -> Metric:
-    """Return a metric by its name."""
     if found := _TARGET.fullmatch(name):
         unit = _SPENT[found["axis"]]
         if found["updates"]:
@@ -109,19 +113,14 @@ def spent(history: History, unit: str, at_s: FloatArray) -> FloatArray:
     if unit == "rounds":
         return np.searchsorted(history.column("rounds", "end_s"), at_s, side="right").astype(np.float64)
     columns = ("energy_j",) if unit == "J" else ("uplink_bits", "downlink_bits")
-    ends, amounts = [], []
-    for name, table in history.tables().items():
-        if name in ("participations", "probes", "secure_steps", "edge_participations"):
-            for column in columns:
-                if column in table.column_names:
-                    ends.append(np.asarray(table["end_s"], dtype=np.float64))
-                    amounts.append(np.nan_to_num(np.asarray(table[column], dtype=np.float64)))
-    end_s, amount = np.concatenate(ends), np.concatenate(amounts)
-    if unit == "J" and not amount.any():
+    names = [name for name in SPENDING if name in history.tables()]
+    if unit == "bits" and history.edge_participations is not None:
+        names.append("edge_participations")
+    end_s = np.concatenate([history.column(name, "end_s") for name in names for _ in columns])
+    amounts = np.concatenate([history.column(name, column) for name in names for column in columns])
+    if unit == "J" and not amounts.any():
         return np.full(at_s.shape, math.nan)
-    order = np.argsort(end_s, kind="stable")
-    sums = np.concatenate([[0.0], np.cumsum(amount[order])])
-    return np.asarray(sums[np.searchsorted(end_s[order], at_s, side="right")])
+    return summed(end_s, np.nan_to_num(amounts), at_s)
 
 
 def watched(history: History, unit: str) -> float:

@@ -261,11 +261,10 @@ class StudyResult:
         failures = self.failures
         for point in self.study.points:
             key = (point.variant, point.seed)
-            values = [self.values(name)[key] if key in self._ended else None for name in names]
-            shown = ["" if value is None or not value.reached else str(value.value) for value in values]
+            values = [self.values(name).get(key, Value(math.nan)) for name in names]
+            shown = [str(one.value) if one.reached and not math.isnan(one.value) else "" for one in values]
             swept = self._swept[point.variant].values()
             rows.append([point.variant, *swept, point.seed, *shown, failures.get(key, ""), point.digest])
-
         text = io.StringIO(newline="")
         csv.writer(text).writerows(rows)
         replace_file(path, lambda part: part.write_bytes(text.getvalue().encode()))

@@ -9,7 +9,7 @@ from fedsim import simulate
 from fedsim.errors import RunError
 from fedsim.history import Recorder
 from fedsim.network.medium.disciplines import FirstCome
-from fedsim.results import report
+from fedsim.results import report, sentences
 from fedsim.rounds import Deadline, Edges, WaitForAll
 from fedsim.rounds.effects.faults.settings import ServerRestart
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
@@ -107,9 +107,8 @@ def test_nothing_has_happened():
     history = Recorder("empty").history()
     assert sum(count for (count,) in fates(history, "participations").values()) == 0
     assert history.critical_path().num_rows == 0
-    assert history.deadline_whatif([1.0]).totals().to_pylist() == [
-        {"deadline_s": 1.0, "saved_s": 0.0, "saved_share": 0.0, "lost": 0, "lost_share": 0.0, "shortened": 0}
-    ]
+    nothing = dict.fromkeys(("saved_s", "saved_share", "late", "lost", "lost_share", "shortened"), 0)
+    assert history.deadline_whatif([1.0]).totals().to_pylist() == [{"deadline_s": 1.0, **nothing}]
 
 
 def test_the_slowest_client_and_its_longest_phase_make_the_round():
@@ -283,22 +282,18 @@ def test_what_a_deadline_would_have_saved_and_lost():
     assert whatif.lost.tolist() == [[1, 3, 0, 0, 2]] * 2
     assert whatif.lost_share[0] == pytest.approx([1 / 3, 1, 0, 0, 2 / 3])
     assert whatif.used.tolist() == [3, 3]
-    assert whatif.totals().to_pylist()[0] == {
-        "deadline_s": 4.0,
-        "saved_s": 6.0,
-        "saved_share": pytest.approx(6 / 14),
-        "lost": 2,
-        "lost_share": pytest.approx(1 / 3),
-        "shortened": 2,
-    }
+    total = {"deadline_s": 4.0, "saved_s": 6.0, "saved_share": 6 / 14, "late": 2, "lost": 2, "lost_share": 1 / 3}
+    assert whatif.totals().to_pylist()[0] == pytest.approx({**total, "shortened": 2})
 
 
 def test_a_deadline_loses_no_update_that_came_in_the_round_before():
-    """Client 1 arrives at 6 s, 1 s into the second round, and is used at its end, 5 s after its beginning."""
+    """Client 1 arrives at 6 s, 1 s into the second round, and is used at its end: none that is late is lost."""
     history, *_ = serve(Deadline(deadline_s=5), [1] * 2, [1, 4], [1] * 2, late=Stale(), count=2)
     whatif = history.deadline_whatif([0.5, 2.0, 4.0])
     assert whatif.used.tolist() == [1, 2]
-    assert whatif.lost.tolist() == [[1, 1, 0], [2, 1, 0]]
+    assert whatif.late.tolist() == [[1, 1, 0], [2, 1, 0]]
+    assert not whatif.lost.any()
+    assert "saved 4 s (50.0%) and made 2 used updates late, for later rounds to use" in sentences(history, [2.0])[-1]
 
 
 def test_rounds_without_updates_lose_none():
@@ -377,4 +372,5 @@ def test_sums_and_rounds_agree_with_the_tables_they_come_from(rounds):
     begins_s = table.set_index("round")["start_s"].loc[served["served_round"]].to_numpy()
     for column, deadline_s in enumerate(whatif.deadlines_s):
         assert whatif.saved_s[:, column].sum() == pytest.approx((table["duration_s"] - deadline_s).clip(lower=0).sum())
-        assert whatif.lost[:, column].sum() == (served["end_s"].to_numpy() - begins_s > deadline_s).sum()
+        assert whatif.late[:, column].sum() == (served["end_s"].to_numpy() - begins_s > deadline_s).sum()
+    assert (rounds.get("late") == "stale") == (not whatif.lost.any())

@@ -36,16 +36,9 @@ class Tables:
 
 
 def batch(**columns):
-    rows = {
-        "client": [3, 4],
-        "round": [1, 2],
-        "outcome": ["delivered", "delivered"],
-        "downlink_bits": [1e6, 1e6],
-        "downlink_s": [1.0, 1.0],
-        "uplink_bits": [1e6, 1e6],
-        "uplink_s": [1.0, 2.0],
-    }
-    given = {**rows, **columns}
+    rows = {"client": [3, 4], "round": [1, 2], "outcome": ["delivered"] * 2}
+    sent = {"downlink_bits": [1e6] * 2, "downlink_s": [1.0] * 2, "uplink_bits": [1e6] * 2, "uplink_s": [1.0, 2.0]}
+    given = {**rows, **sent, **columns}
     return pa.RecordBatch.from_pydict({**given, "outcome": pa.array(given["outcome"]).dictionary_encode()})
 
 

@@ -60,6 +60,12 @@ def test_the_mean_over_time_is_the_area_of_steps_over_the_time():
     assert HISTORY.mean_over_time("loss") == 1.0
 
 
+def test_a_model_that_is_evaluated_again_counts_as_it_was_then():
+    """No round after the first one makes a model: its accuracy is 0.5 from 2 s on, and 0.3 from 4 s on."""
+    again = history_of({0: 0.1, 1: 0.5, 2: 0.3, 3: 0.3}, [1, 1, 1])
+    assert again.mean_over_time() == pytest.approx((0.1 + 0.5 + 0.3) / 3)
+
+
 def test_without_an_evaluation_at_time_0_the_mean_begins_with_the_first_one():
     later = recorded([0.5, 0.3, 0.7], first=1)
     assert later.mean_over_time() == pytest.approx((0.5 + 0.3) / 2)
@@ -91,14 +97,8 @@ def test_a_target_is_reached_first_and_then_held(wanted, first_s, held_s):
 def test_a_target_may_lie_below_and_be_of_any_metric():
     recorder = Recorder("hand")
     for number, error in enumerate([3.0, 0.9, 0.7, 0.8]):
-        recorder.add_row(
-            "evaluations",
-            round=number,
-            time_s=1.5 * number,
-            model_version=number,
-            loss=error / 3,
-            metrics={"mse": error},
-        )
+        row = {"round": number, "time_s": 1.5 * number, "model_version": number}
+        recorder.add_row("evaluations", **row, loss=error / 3, metrics={"mse": error})
     history = recorder.history()
     assert (history.time_to("mse", below=0.7), history.time_to("mse", below=0.6)) == (3.0, None)
     assert history.time_to("loss", below=0.3) == 1.5

@@ -13,7 +13,8 @@ from fedsim.errors import RunError
 from fedsim.history import Recorder, RoundEnd, draw_durations
 from fedsim.history.schema import CLIENTS
 from fedsim.history.tables import causal_mean
-from fedsim.results import report, rows, summarise
+from fedsim.results import report, rows, sentences, summarise
+from fedsim.results.sentences import percent
 from fedsim.rounds import Deadline
 from fedsim.rounds.policies.asynchronous import FedAsync
 from tests.support.worlds import batteries, serve
@@ -21,62 +22,26 @@ from tests.support.worlds import batteries, serve
 
 def recorded(accuracies, name="hand"):
     recorder = Recorder(name)
-    for i, accuracy in enumerate(accuracies):
-        recorder.add_row(
-            "rounds",
-            round=i + 1,
-            start_s=2.0 * i,
-            end_s=2.0 * i + 2,
-            duration_s=2.0,
-            candidates=4,
-            selected=2,
-            delivered=1,
-            late=1,
-            dropped=0,
-            stale_used=0,
-            model_version=i + 1,
-            largest_leakage=0.5 * (i + 1),
-            mean_leakage=0.25 * (i + 1),
-            ended_by=RoundEnd.ENOUGH,
-        )
-        recorder.add_row(
-            "evaluations", round=i + 1, time_s=2.0 * i + 2, model_version=i + 1, accuracy=accuracy, loss=1 - accuracy
-        )
-        recorder.add_columns(
-            "participations",
-            round=np.full(2, i + 1),
-            client=np.array([0, 1 + i % 2]),
-            draws=np.ones(2, dtype=int),
-            weight=np.array([1.0, 0.0]),
-            work=np.ones(2),
-            start_s=np.full(2, 2.0 * i),
-            downlink_s=np.ones(2),
-            compute_s=np.zeros(2),
-            uplink_s=np.ones(2),
-            queue_s=np.zeros(2),
-            end_s=np.full(2, 2.0 * i + 2),
-            downlink_bits=np.ones(2),
-            uplink_bits=np.array([1.0, 0.5]),
-            outcome=np.array([0, 1], dtype=np.int8),
-            cut_in=np.array([-1, 2], dtype=np.int8),
-            fate=np.array([0, 2], dtype=np.int8),
-            start_version=np.full(2, i),
-            served_round=np.array([i + 1, -1]),
-            staleness=np.array([0, -1]),
-            epsilon=np.zeros(2),
-            energy_j=np.zeros(2),
-        )
+    seconds = {"downlink_s": 1.0, "compute_s": 0.0, "uplink_s": 1.0, "queue_s": 0.0}
+    sent = {"downlink_bits": 1.0, "uplink_bits": np.array([1.0, 0.5]), "epsilon": 0.0, "energy_j": 0.0}
+    ended = {"outcome": np.array([0, 1]), "cut_in": np.array([-1, 2]), "fate": np.array([0, 2])}
+    counts = {"candidates": 4, "selected": 2, "delivered": 1, "late": 1, "dropped": 0, "stale_used": 0}
+    for number, accuracy in enumerate(accuracies, start=1):
+        times, version = {"start_s": 2.0 * number - 2, "end_s": 2.0 * number}, {"model_version": number}
+        leakage = {"largest_leakage": 0.5 * number, "mean_leakage": 0.25 * number}
+        of_round = {"round": number, "duration_s": 2.0, "ended_by": RoundEnd.ENOUGH, **version}
+        recorder.add_row("rounds", **of_round, **times, **counts, **leakage)
+        judged = {"time_s": 2.0 * number, "accuracy": accuracy, "loss": 1 - accuracy}
+        recorder.add_row("evaluations", round=number, **version, **judged)
+        used = {"weight": np.array([1.0, 0.0]), "served_round": np.array([number, -1]), "staleness": np.array([0, -1])}
+        own = {"client": np.array([0, 2 - number % 2]), "draws": 1, "work": 1.0, "start_version": number - 1}
+        recorder.add_columns("participations", round=number, **own, **times, **seconds, **sent, **ended, **used)
     return recorder.history()
 
 
+ABSENT = ("until_s", "judged", "target", "time_to_target_s", "energy_j", "wasted_energy_share", "client_metric")
 SPREAD = ("mean", "std", "variance", "worst_decile", "best_decile", "jain")
 HISTORY = recorded([0.2, 0.6, 0.4, 0.8, 0.9])
-
-
-def test_time_to_accuracy_is_the_second_of_the_first_evaluation_that_reaches_it():
-    assert HISTORY.time_to_accuracy(0.6) == 4.0
-    assert HISTORY.time_to_accuracy(0.8) == 8.0
-    assert HISTORY.time_to_accuracy(0.95) is None
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40), st.integers(1, 50))
@@ -90,13 +55,11 @@ def test_summary_of_a_history_worked_by_hand():
     assert summary == {
         "rounds": 5,
         "simulated_s": 10.0,
-        "until_s": None,
         "final_s": 10.0,
         "ended_s": 10.0,
         "mean_round_s": 2.0,
         "final_accuracy": 0.9,
         "best_accuracy": 0.9,
-        "judged": None,
         "target_accuracy": 0.6,
         "mean_accuracy": (0.2 + 0.6 + 0.4 + 0.8) / 4,
         "mean_accuracy_bounds": ((0.2 + 0.6 + 0.4 + 0.8) / 4,) * 2,
@@ -104,8 +67,6 @@ def test_summary_of_a_history_worked_by_hand():
         "time_to_accuracy_after_s": 4.0,
         "held_evaluations": 2,
         "time_to_accuracy_held_s": 8.0,
-        "target": None,
-        "time_to_target_s": None,
         "final_metrics": {},
         "participations": 10,
         "delivered_share": 0.5,
@@ -114,18 +75,16 @@ def test_summary_of_a_history_worked_by_hand():
         "in_flight": 0,
         "downlink_bits": 10.0,
         "uplink_bits": 7.5,
-        "energy_j": None,
         "wasted_time_share": 0.5,
         "wasted_bits_share": 1.5 / 3.5,
         "wasted_work_share": 0.0,
-        "wasted_energy_share": None,
         "clients_reached": 3,
         "privacy": True,
         "side_information": "exact",
         "largest_leakage": 2.5,
         "mean_leakage": 1.25,
+        **dict.fromkeys(ABSENT),
         **{f"client_accuracy_{name}": None for name in SPREAD},
-        "client_metric": None,
         "notes": [],
     }
     assert ("time to 60 % accuracy, first reached", "4.00 s") in rows(summary)
@@ -152,15 +111,8 @@ def test_without_privacy_there_is_no_line_on_leakage():
 
 
 def test_a_summary_of_an_older_release_is_shown_without_what_it_lacks():
-    new = (
-        "time_to_accuracy_after_s",
-        "mean_accuracy",
-        "downlink_bits",
-        "uplink_bits",
-        "energy_j",
-        "wasted_work_share",
-        "mean_leakage",
-    )
+    sums = ("downlink_bits", "uplink_bits", "energy_j", "wasted_work_share")
+    new = ("time_to_accuracy_after_s", "mean_accuracy", "mean_leakage", *sums)
     old = {name: value for name, value in summarise(HISTORY, budget=4.0).items() if name not in new}
     lines = dict(rows(old))
     assert (lines["wasted work"], lines["bits down, up"]) == ("-", "-, -")
@@ -240,7 +192,8 @@ def test_a_model_holds_until_the_next_where_each_was_evaluated():
     sparse = replace(HISTORY, evaluations=HISTORY.evaluations.slice(1, 4).filter(pa.array([True, False, False, True])))
     styles = [draw([one]).axes[0].get_lines()[0].get_drawstyle() for one in (HISTORY, sparse)]
     assert styles == ["steps-post", "default"]
-    assert draw([sparse]).axes[0].get_lines()[0].get_marker() == "."
+    alone = replace(HISTORY, evaluations=HISTORY.evaluations.slice(0, 1))
+    assert [draw([one]).axes[0].get_lines()[0].get_marker() for one in (sparse, alone)] == [".", "."]
 
 
 NAMES = ["_base", "cost $5 and $x", "x^$x^$", "<b>&"]
@@ -262,7 +215,7 @@ def test_the_figure_of_durations_has_the_deadline_and_ends_at_what_was_delivered
     assert (participations.get_xdata().tolist(), participations.get_ydata().tolist()) == ([0, 3, 3], [0, 0.25, 0.5])
     assert deadline.get_xdata() == [4, 4]
     words = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert words == ["2 rounds", "4 participations, 50% delivered", "deadline 4 s"]
+    assert words == ["2 rounds", "4 participations, 2 delivered", "deadline 4 s"]
     with pytest.raises(RunError, match="empty: holds no round to draw"):
         draw_durations(Recorder("empty").history())
 
@@ -309,6 +262,14 @@ def test_clients_in_flight_as_a_run_ends_are_told_apart_from_late_ones_and_no_de
     assert (told["participations"], told["late, dropped"], told["in flight at the end"]) == ("5", "0, 0", "1")
     assert {page.title.split()[0] for page in report(served)} == {"to", "time", "causes", "clients"}
     assert dict(rows(summarise(HISTORY))).keys().isdisjoint({"in flight at the end"})
+
+    assert "whose clients are sent one by one, and given up one by one; to see it: " in sentences(served, [2.0])[-1]
+    assert report(served, [2.0])[-1].lines == [("2", "cannot be seen in this history", "-", "-", "-", "-")]
+
+
+def test_all_but_a_few_is_not_all_and_a_few_is_not_none():
+    shares = ((0.99996, 1), (3e-5, 1), (0.999, 0), (1.0, 1), (0.0, 0))
+    assert [percent(*one) for one in shares] == ["99.996%", "0.003%", "99.9%", "100.0%", "0%"]
 
 
 def test_short_times_keep_three_digits():

@@ -77,6 +77,7 @@ def test_a_target_that_ends_a_run_before_the_one_that_is_told_is_named():
 
 
 ASYNCHRONOUS = {"rounds.policy": {"kind": "fedbuff", "concurrency": 3, "buffer": 2}}
+EDGES = {"grouping": {"kind": "order", "count": 2}, "backhaul": "none"}
 
 
 @pytest.mark.parametrize(
@@ -86,21 +87,16 @@ ASYNCHRONOUS = {"rounds.policy": {"kind": "fedbuff", "concurrency": 3, "buffer":
         (30, None, {}),
         (30, "30 updates .* about 30 of 50 rounds with cohorts of 6", {"selector": "all"}),
         (2, "2 updates .* about 6 of 50 rounds with buffers of 2", ASYNCHRONOUS),
+        (2, "2 updates .* about 3 of 50 rounds with cohorts of 4", {"rounds.policy": {"kind": "k-fastest", "k": 3}}),
+        (2, "2 updates .* about 4 rounds of edge servers with cohorts of 3", {"rounds.edges": EDGES}),
     ],
 )
 def test_a_budget_that_ends_before_the_run_is_named(releases, told, changes):
     """Six clients, three a round: each takes part in every other round."""
-    private = TIMING.replace(
-        {
-            "privacy": {
-                "budget": {"kind": "uniform", "epsilon": 4.0, "releases": releases},
-                "mechanism": {"kind": "laplace-coordinate", "delta_f": 0.1},
-            },
-            "learning": {"data": {"kind": "digits", "train_limit": 60}, "model": {"kind": "mlp", "hidden": []}},
-            "rounds.count": 50,
-            **changes,
-        }
-    )
+    budget = {"kind": "uniform", "epsilon": 4.0, "releases": releases}
+    privacy = {"budget": budget, "mechanism": {"kind": "laplace-coordinate", "delta_f": 0.1}}
+    learning = {"data": {"kind": "digits", "train_limit": 60}, "model": {"kind": "mlp", "hidden": []}}
+    private = TIMING.replace({"privacy": privacy, "learning": learning, "rounds.count": 50, **changes})
     found = doubts_of(private)
     assert len(found) == (told is not None)
     assert told is None or re.match(f"privacy.budget pays for {told}", found[0])

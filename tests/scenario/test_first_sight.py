@@ -4,7 +4,7 @@ import pytest
 
 from fedsim import Scenario, Testbed, run, simulate
 from fedsim.errors import RunError
-from fedsim.history.first_sight import as_html
+from fedsim.history.first_sight import FirstSight
 
 SECOND = {"kind": "constant", "value_s": 1.0}
 TABLES = {
@@ -54,8 +54,13 @@ def test_a_testbed_prints_its_second_without_time_that_passes():
         ]
 
 
+class Marked(FirstSight):
+    def _first_sight(self):
+        return "<b>", [("a&b", "<i>")]
+
+
 def test_names_are_text_in_html():
-    assert as_html("<b>", [("a&b", "<i>")]) == (
+    assert Marked()._repr_html_() == (
         "<table><caption>&lt;b&gt;</caption><tr><th>a&amp;b</th><td>&lt;i&gt;</td></tr></table>"
     )
     assert "<th>selector</th><td>uniform (cohort 4)</td>" in Scenario(**TABLES)._repr_html_()

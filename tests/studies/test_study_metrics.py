@@ -74,11 +74,6 @@ def test_what_was_not_reached_says_how_far_the_run_was_watched(timing):
     assert spent(timing, "bits", np.array([0.0, 4.0, 7.0])).tolist() == [0.0, 2e6, 8e6]
 
 
-def test_the_last_accuracy_is_a_mean_of_ten_evaluations(learning):
-    accuracy = learning.column("evaluations", "accuracy")
-    assert metric("last_accuracy").of(learning).value == pytest.approx(accuracy[-10:].mean())
-
-
 def test_accuracies_at_budgets_and_targets_by_any_metric(learning):
     at_s, accuracy = learning.curve()
     loss = learning.curve(y="loss")[1]

@@ -9,12 +9,14 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 
 import pytest
 
 from fedsim import Scenario, Study, StudyResult, run, simulate, sweep
 from fedsim.errors import FedsimError
 from fedsim.studies.comparing.comparison import doubts
+from fedsim.studies.figures.bands import draw_bands
 from fedsim.studies.folders import arms_of, compared
 from fedsim.studies.running.engine import packs_of
 from fedsim.studies.running.records import Records, Task
@@ -71,7 +73,7 @@ def test_no_run_goes_on_beyond_its_last_second(tmp_path):
     assert f"not watched up to 9 rounds, but {ends_s.size}" in str(study.compare())
 
 
-def test_tables_are_tidy(study):
+def test_tables_are_tidy(study, tmp_path):
     rows = study.table().to_pylist()
     assert len(rows) == 8
     assert rows[1]["variant"] == "cohort=3"
@@ -83,6 +85,8 @@ def test_tables_are_tidy(study):
         index = list(csv.DictReader(file))
     assert [row["seed"] for row in index] == ["0", "0", "1", "1"]
     assert index[0]["digest"] == study["cohort=1", 0].digest
+    without = replace(study, study=replace(study.study, metrics=("final_accuracy",)), folder=tmp_path)
+    assert [line.split(",")[3] for line in without.write_index().read_text().splitlines()[1:]] == [""] * 4
 
 
 def test_a_second_call_runs_nothing_and_a_folder_is_a_study(study, monkeypatch):
@@ -118,6 +122,19 @@ def test_a_run_that_fails_stops_no_other(tmp_path):
         _ = study["lost", 0]
     assert "'lost' against 'cohort 1': the two have no seed in common" in str(study.compare())
     study.plot(y="duration", out=tmp_path / "a.png")
+
+
+def test_a_figure_tells_many_variants_apart_and_names_its_means(study):
+    """Nine variants have seven colours; a leakage is never smoothed, and begins at 0."""
+    runs = {f"v{i}": {0: study["cohort=1", 0]} for i in range(9)}
+    (panel,) = draw_bands(runs, "time", "duration", "v0", smoothing=3).axes
+    assert len({(line.get_color(), line.get_linestyle()) for line in panel.get_lines()}) == 9
+    assert panel.get_ylabel() == "round duration (s), mean of the last 3 rounds, mean"
+    legend = panel.get_legend()
+    assert (legend.get_title().get_text(), legend.get_texts()[0].get_text()) == ("", "v0 (1 seed)")
+    (panel,) = draw_bands({"v0": runs["v0"]}, "round", "leakage", "v0", smoothing=3).axes
+    assert panel.get_ylabel() == "largest leakage of a client (epsilon), mean"
+    assert panel.get_lines()[0].get_xdata()[0] == 0
 
 
 @in_turn

@@ -7,7 +7,7 @@ scenario are equal.
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import numpy as np
 
@@ -23,20 +23,15 @@ class Randomness:
     def __init__(self, streams: Streams, seeders: Sequence[Seeder] = ()) -> None:
         self._streams, self._seeders = streams, tuple(seeders)
 
-    @contextmanager
-    def of_server(self) -> Iterator[None]:
-        """Seed the generators; afterwards those of Python and NumPy are as they were."""
-        with self._seeded("flower-server"):
-            yield
+    def of_server(self) -> AbstractContextManager[None]:
+        return self._seeded("flower-server")
 
-    @contextmanager
-    def of_client(self, client: int, number: int) -> Iterator[None]:
-        """Seed the generators for a call; afterwards those of Python and NumPy are as they were."""
-        with self._seeded("flower-client", client, number):
-            yield
+    def of_client(self, client: int, number: int) -> AbstractContextManager[None]:
+        return self._seeded("flower-client", client, number)
 
     @contextmanager
     def _seeded(self, name: str, *keys: int) -> Iterator[None]:
+        """Seed the generators; afterwards those of Python and NumPy are as they were."""
         seed = int(self._streams.generator(name, *keys).integers(2**32))
         of_python, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002  # what Flower's strategies use
         random.seed(seed)

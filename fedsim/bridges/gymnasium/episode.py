@@ -8,6 +8,7 @@ import numpy as np
 
 from fedsim.bridges.gymnasium.rewards import Step
 from fedsim.bridges.testbed import RoundResult
+from fedsim.bridges.testbed.columns import round_of
 from fedsim.bridges.testbed.stepping import Stepping
 from fedsim.history import History
 from fedsim.learning import Evaluation
@@ -78,7 +79,7 @@ class Episode:
         closed = self._decisions.closed
         played = None
         if closed is not None and closed is not before:
-            played = RoundResult.of_round(closed, self._decisions.take_ended())
+            played = round_of(closed, self._decisions.take_ended())
         return self._step(played, accuracy, int(cohort.client.size))
 
     def stand(self) -> Step:

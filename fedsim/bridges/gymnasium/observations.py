@@ -42,9 +42,9 @@ class Observations:
     ``snr_db``           of its uplink at full power in the band of 1 Hz, 0 without radio
     ===================  ======================================================================================
 
-    Normalised, all are in [-1, 1]: samples over those of the largest client, participations over the rounds before,
-    durations, losses and features over the largest known one among the candidates (-1 stays for what is not known),
-    epsilon over the budget, dB over 200, the round over `count`, seconds over `until_s` (0 without).
+    Normalised, all are in [-1, 1]: participations over the rounds before, samples, durations, losses and features over
+    the largest known one among the candidates (-1 stays for what is not known), epsilon over the budget, dB over 200,
+    the round over `count`, seconds over `until_s` (0 without).
     """
 
     clients: int

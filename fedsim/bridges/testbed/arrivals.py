@@ -3,7 +3,7 @@
 from collections import deque
 from dataclasses import replace
 
-from fedsim.bridges.testbed.columns import Arrival, RoundResult
+from fedsim.bridges.testbed.columns import Arrival, RoundResult, arrival_of, round_of, without_client
 from fedsim.bridges.testbed.outside_run import OutsideRun
 from fedsim.errors import StepError
 from fedsim.rounds.server.outside import Asked
@@ -33,12 +33,12 @@ class Arrivals:
             return False
         new = run.decisions.take_ended()
         run.remember([(cohort, i) for cohort, i, _ in new])
-        arrivals = [Arrival.of(cohort, i, time_s, self._version) for cohort, i, time_s in new]
+        arrivals = [arrival_of(cohort, i, time_s, self._version) for cohort, i, time_s in new]
         closed = run.decisions.closed
         if closed is not None and (self.last is None or closed.number > self.last.number):
-            self.last = RoundResult.of_round(closed, ())
+            self.last = round_of(closed, ())
             if not arrivals:
-                arrivals.append(Arrival.without_client(run.stepping.now_s))
+                arrivals.append(without_client(run.stepping.now_s))
             arrivals[-1] = replace(arrivals[-1], closed=self.last)
             self._version = closed.version
         self._queue.extend(arrivals)

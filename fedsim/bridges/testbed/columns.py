@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,26 +76,6 @@ class Participations:
         """Seconds of each participation, shape (n,); NaN for a client in flight."""
         return self.end_s - self.start_s
 
-    @classmethod
-    def of(cls, members: Members, **more: Any) -> Self:
-        """Return the columns of members of cohorts.
-
-        Parameters
-        ----------
-        members : cohorts, each with positions
-        **more : other fields
-        """
-        parts = [_columns(run, places) for run, places in members]
-        columns = {
-            one.name: np.concatenate([part[one.name] for part in parts])
-            if parts
-            else np.zeros(0, dtype=_TYPES.get(one.type, _OUTCOMES.dtype))
-            for one in fields(Participations)
-        }
-        for column in columns.values():
-            column.flags.writeable = False
-        return cls(**columns, **more)
-
 
 @dataclass(frozen=True, kw_only=True)
 class RoundResult(Participations):
@@ -141,37 +121,6 @@ class RoundResult(Participations):
     candidates: int
     late: Participations
 
-    @classmethod
-    def of_round(cls, closed: Closed, ended: Sequence[tuple[CohortRun, int, float]]) -> Self:
-        """Return the columns of a round that is over.
-
-        Parameters
-        ----------
-        closed : the round
-        ended : clients that have delivered since the round before
-        """
-        own: Members = closed.served if closed.own is None else [(closed.own, closed.own.everyone)]
-        late: dict[CohortRun, set[int]] = {}
-        if closed.own is not None:
-            for run, places in closed.served:
-                late.setdefault(run, set()).update(places.tolist())
-            for run, i, _ in ended:
-                late.setdefault(run, set()).add(i)
-            late.pop(closed.own, None)
-        others = [
-            (run, np.array(sorted(places))) for run, places in sorted(late.items(), key=lambda item: item[0].order)
-        ]
-        return cls.of(
-            own,
-            number=closed.number,
-            round_start_s=closed.start_s,
-            round_end_s=closed.end_s,
-            version=closed.version,
-            ended_by=closed.ended_by.label,
-            candidates=closed.candidates,
-            late=Participations.of(others),
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
 class Arrival:
@@ -215,40 +164,63 @@ class Arrival:
     staleness: int
     closed: RoundResult | None = None
 
-    @classmethod
-    def of(cls, run: CohortRun, i: int, time_s: float, version: int) -> Self:
-        """Return the arrival of a member of a cohort, or of a client that was given up.
-
-        Parameters
-        ----------
-        run : cohort
-        i : position of the client in it
-        time_s : instant
-        version : of the model before
-        """
-        return cls(
-            client=int(run.cohort.client[i]),
-            outcome=str(_OUTCOMES[run.participations.outcome[i]]),
-            time_s=float(time_s),
-            start_s=float(run.participations.start_s),
-            start_version=run.model.version,
-            staleness=version - run.model.version,
-        )
-
-    @classmethod
-    def without_client(cls, time_s: float) -> Self:
-        """Return that a round has closed at an instant without an arrival.
-
-        Parameters
-        ----------
-        time_s : the instant, in simulated seconds
-        """
-        return cls(client=-1, outcome="", time_s=time_s, start_s=math.nan, start_version=-1, staleness=0)
-
     @property
     def delivered(self) -> bool:
         """Whether there is an update."""
         return self.client >= 0 and self.outcome == Outcome.DELIVERED.label
+
+
+def round_of(closed: Closed, ended: Sequence[tuple[CohortRun, int, float]]) -> RoundResult:
+    """Return a round that is over, with the clients that have delivered since the round before."""
+    own: Members = closed.served if closed.own is None else [(closed.own, closed.own.everyone)]
+    late: dict[CohortRun, set[int]] = {}
+    if closed.own is not None:
+        for run, places in closed.served:
+            late.setdefault(run, set()).update(places.tolist())
+        for run, i, _ in ended:
+            late.setdefault(run, set()).add(i)
+        late.pop(closed.own, None)
+    others = [(run, np.array(sorted(places))) for run, places in sorted(late.items(), key=lambda item: item[0].order)]
+    return RoundResult(
+        **_columns_of(own),
+        number=closed.number,
+        round_start_s=closed.start_s,
+        round_end_s=closed.end_s,
+        version=closed.version,
+        ended_by=closed.ended_by.label,
+        candidates=closed.candidates,
+        late=Participations(**_columns_of(others)),
+    )
+
+
+def arrival_of(run: CohortRun, i: int, time_s: float, version: int) -> Arrival:
+    """Return the arrival of a member of a cohort, or of a client that was given up, at the model of a version."""
+    return Arrival(
+        client=int(run.cohort.client[i]),
+        outcome=str(_OUTCOMES[run.participations.outcome[i]]),
+        time_s=float(time_s),
+        start_s=float(run.participations.start_s),
+        start_version=run.model.version,
+        staleness=version - run.model.version,
+    )
+
+
+def without_client(time_s: float) -> Arrival:
+    """Return that a round has closed at an instant without an arrival."""
+    return Arrival(client=-1, outcome="", time_s=time_s, start_s=math.nan, start_version=-1, staleness=0)
+
+
+def _columns_of(members: Members) -> dict[str, Any]:
+    parts = [_columns(run, places) for run, places in members]
+    columns = {
+        one.name: np.concatenate([part[one.name] for part in parts])
+        if parts
+        else np.zeros(0, dtype=_TYPES.get(one.type, _OUTCOMES.dtype))
+        for one in fields(Participations)
+    }
+    for column in columns.values():
+        column.flags.writeable = False
+    return columns
 
 
 def _columns(run: CohortRun, places: IntArray) -> dict[str, NDArray[Any]]:

@@ -20,7 +20,7 @@ from fedsim.history.outcomes import NO_VALUE, Fate
 from fedsim.learning import Evaluation
 from fedsim.results.folder import RunFolder
 from fedsim.results.models import with_model
-from fedsim.results.recording import write_results
+from fedsim.results.recording import say_nothing, write_results
 from fedsim.results.saver import Saver
 from fedsim.rounds import EvaluationPlan, Knowledge, Progress, ServerContext
 from fedsim.rounds.clients.cohort import CohortRun
@@ -58,7 +58,7 @@ class Recording:
         self._folder = RunFolder(path, scenario, replace=replace, cohorts="outside")
         self._folder.__enter__()
         self.recorder = Recorder(scenario.name, self._folder.spool)
-        self._saver = Saver(self._folder, None, _say_nothing)
+        self._saver = Saver(self._folder, None, say_nothing)
         self._saver.recorder = self.recorder
 
     def begin(self, data_digest: str | None) -> None:
@@ -82,10 +82,6 @@ class Recording:
 
     def close(self) -> None:
         self._folder.__exit__(None, None, None)
-
-
-def _say_nothing(text: str) -> None:
-    """Take a line for a user who wants none."""
 
 
 OPEN_END: Final = 10**6

@@ -13,12 +13,12 @@ from fedsim.answers import ShortTraceback
 from fedsim.bridges.testbed.arrivals import Arrivals
 from fedsim.bridges.testbed.checks import Numbers, checked_evaluation, checked_report, checked_wait, checked_weights
 from fedsim.bridges.testbed.cohorts import Statement
-from fedsim.bridges.testbed.columns import Arrival, RoundResult
+from fedsim.bridges.testbed.columns import Arrival, RoundResult, arrival_of, round_of
 from fedsim.bridges.testbed.outside_run import OutsideRun
 from fedsim.bridges.testbed.reported import Key
 from fedsim.errors import StepError
 from fedsim.history import History
-from fedsim.history.first_sight import as_html, as_text
+from fedsim.history.first_sight import FirstSight
 from fedsim.rounds import Progress
 from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.server.outside import Asked
@@ -26,7 +26,7 @@ from fedsim.scenario import Scenario
 from fedsim.selectors import Cohort, RoundView
 
 
-class Testbed:
+class Testbed(FirstSight):
     """Seconds for training code of your own: rounds are played on the network, devices and policy of a scenario.
 
     Nothing is trained here. A round is told which clients take part and how much they send and compute, and tells when
@@ -105,12 +105,6 @@ class Testbed:
             self.finish()
         else:
             self._run.fail(error)
-
-    def __repr__(self) -> str:
-        return as_text(*self._first_sight())
-
-    def _repr_html_(self) -> str:
-        return as_html(*self._first_sight())
 
     def _first_sight(self) -> tuple[str, list[tuple[str, str]]]:
         """Return a title, and lines on where the clock stands; no time passes."""
@@ -224,7 +218,7 @@ class Testbed:
         if closed is None or closed is before:
             raise run.over("round")
         self._ended += run.decisions.take_ended()
-        self._last, self._version = RoundResult.of_round(closed, self._ended), closed.version
+        self._last, self._version = round_of(closed, self._ended), closed.version
         run.remember([(one, i) for one, i, _ in self._ended])
         if closed.own is not None:
             run.remember([(closed.own, i) for i in closed.own.everyone.tolist()])
@@ -360,7 +354,7 @@ class Testbed:
             run.stepping.let_pass(end_s)
             new = run.decisions.take_ended()
             self._ended += new
-            return tuple(Arrival.of(one, i, time_s, self._version) for one, i, time_s in new)
+            return tuple(arrival_of(one, i, time_s, self._version) for one, i, time_s in new)
         found: list[Arrival] = []
         while self._arrivals.waiting or (self.now_s < end_s and not self.over):
             if not self._arrivals.waiting and not self.in_flight:

@@ -11,7 +11,7 @@ from fedsim.arrays import FloatArray
 from fedsim.clock import TIE_ULPS
 from fedsim.history.analyses.targets import reached
 from fedsim.history.columns import SECONDS, RoundColumns, edges_of
-from fedsim.history.tables import Tables
+from fedsim.history.tables import Tables, has_values
 
 PARTS: Final = ("before_s", *SECONDS, "waiting_s")
 
@@ -70,7 +70,7 @@ def _with_common_evaluations(run: Tables, others: Sequence[Tables]) -> Tables:
 def _row(run: Tables, metric: str, above: float | str | None, below: float | None) -> dict[str, Any]:
     """Return the row of a run; what its mean round was spent on up to the target, or in all its rounds."""
     ends_s = run.column("rounds", "end_s")
-    known = bool(run.evaluations.num_rows) and bool(np.isfinite(run.curve("time", metric)[1]).any())
+    known = has_values(run, metric)
     at_s = reached(run, metric, above=above, below=below).first_s if known else None
     count = ends_s.size if at_s is None else int(np.count_nonzero(ends_s <= at_s))
     row: dict[str, Any] = {"run": run.name, "rounds": count}

@@ -19,7 +19,10 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True)
 class Models:
-    """The n models that a server had one after another: from when on, and the row of each evaluation; -1 for none."""
+    """The n models that a server had one after another: from when on, and the row of an evaluation; -1 for none.
+
+    A model that was evaluated again counts as another one from then on.
+    """
 
     start_s: FloatArray
     row: IntArray
@@ -27,18 +30,20 @@ class Models:
     @classmethod
     def of(cls, tables: Tables) -> Self:
         """Return the models of a run; a round without a new model goes on with that of the round before."""
+        made = np.append(0, tables.column("rounds", "model_version").astype(np.int64))
+        ends_s = np.append(0.0, tables.column("rounds", "end_s"))
+        new = np.append(True, made[1:] != made[:-1])
         seen = tables.column("evaluations", "model_version").astype(np.int64)
-        version = np.concatenate([[0], tables.column("rounds", "model_version").astype(np.int64), seen])
-        start_s = np.concatenate([[0.0], tables.column("rounds", "end_s"), tables.column("evaluations", "time_s")])
-        order = np.lexsort((version, start_s))
-        version, start_s = version[order], start_s[order]
-        # Of several models at one instant the newest stays.
-        newest = np.append(start_s[1:] != start_s[:-1], True)
-        version, start_s = version[newest], start_s[newest]
-        new = np.append(True, version[1:] != version[:-1])
-        row = np.full(int(version.max()) + 1, -1)
-        row[seen] = np.arange(seen.size)
-        return cls(start_s[new], row[version[new]])
+        version = np.concatenate([made[new], seen])
+        start_s = np.concatenate([ends_s[new], tables.column("evaluations", "time_s")])
+        rows, first = np.arange(seen.size), np.full(int(version.max()) + 1, -1)
+        first[seen[::-1]] = rows[::-1]
+        row = np.concatenate([first[made[new]], rows])
+        # Of several models at one instant the newest stays, as it was evaluated last.
+        order = np.lexsort((row, version, start_s))
+        order = order[np.append(np.diff(start_s[order]) > 0, True)]
+        other = np.append(True, (np.diff(version[order]) != 0) | (np.diff(row[order]) != 0))
+        return cls(start_s[order][other], row[order][other])
 
     def first_unknown_s(self, after_s: float, until_s: float) -> float:
         """Return from when on the server had a model without an evaluation, between two instants; else the last one.

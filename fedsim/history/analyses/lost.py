@@ -43,14 +43,12 @@ class Lost:
         outcome = codes_of(tables.participations.column("outcome"), Outcome)
         in_flight, one_by_one = _in_flight(tables)
         at = np.flatnonzero((outcome != Outcome.DELIVERED) & ~in_flight)
-        names = ("start_s", "end_s", "downlink_s", "compute_s", "uplink_s", "uplink_bits")
-        start_s, end_s, downlink_s, compute_s, uplink_s, sent = (
-            tables.column("participations", name)[at] for name in names
-        )
+        names = ("start_s", "end_s", "downlink_s", "compute_s", "uplink_s")
+        start_s, end_s, downlink_s, compute_s, uplink_s = (tables.column("participations", name)[at] for name in names)
         rounds = RoundColumns.of(tables)
         place = rounds.numbered(edges_of(tables)[at], tables.column("participations", "round")[at].astype(np.int64))
         # A round that was not over has no end yet.
-        began_s, over_s = np.append(rounds.sent_s(tables), np.nan)[place], np.append(rounds.end_s, np.nan)[place]
+        began_s, over_s = (np.append(of(tables), np.nan)[place] for of in (rounds.sent_s, rounds.closed_s))
         if one_by_one:
             began_s, over_s = start_s, end_s
         cut = tables.column("participations", "cut_in")[at]
@@ -60,15 +58,18 @@ class Lost:
         phase = np.select([cut == name for name in PHASES], range(len(PHASES)), found)
         known_s = np.where(arrived, end_s - began_s, np.nan)
         late = outcome[at] == Outcome.LATE
-        whole = tables.column("participations", "uplink_bits")[outcome == Outcome.DELIVERED].max(initial=0.0)
+        client, bits = (tables.column("participations", name) for name in ("client", "uplink_bits"))
+        # A message is as large as the largest that its client has delivered, or else as that of anybody.
+        whole = np.zeros(int(client.max(initial=0)) + 1)
+        np.maximum.at(whole, client, np.where(outcome == Outcome.DELIVERED, bits, 0.0))
+        whole, sent = np.where(whole > 0, whole, whole.max())[client[at]], bits[at]
         # No deadline keeps what a crash of the server has cut.
         crashed = np.append(rounds.ended_by == RoundEnd.RESTART, False)[place]
         partly = late & ~arrived & ~crashed & (phase == UPLINK) & (sent > 0) & (whole > sent)
         with np.errstate(divide="ignore", invalid="ignore"):
             rest_s = np.where(partly, (whole - sent) / sent * uplink_s, np.nan)
         about_s = np.where(arrived, known_s, end_s - began_s + rest_s)
-        client = tables.column("participations", "client")[at]
-        return cls(client, late, phase, over_s - began_s, known_s, about_s, one_by_one)
+        return cls(client[at], late, phase, over_s - began_s, known_s, about_s, one_by_one)
 
     @property
     def goes_on(self) -> bool:

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 import numpy as np
 
+from fedsim.arrays import FloatArray
 from fedsim.errors import RunError
 from fedsim.history.analyses.gaps import Models
 from fedsim.history.analyses.targets import reached
-from fedsim.history.figures.writing import COLOURS, STYLES, add_legend, as_it_is, new_figure, save
+from fedsim.history.figures.writing import add_legend, as_it_is, look_of, new_figure, save, seen
 from fedsim.history.tables import Goal, Tables, X, Y
+from fedsim.units import in_seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,32 +75,22 @@ def draw(
     figure = new_figure()
     axes = figure.add_subplot()
     names = [history.name for history in histories] if labels is None else list(labels)
-    window = _window(histories, y, smoothing)
+    window = window_of(histories, y, smoothing)
     lines: list[Line2D] = []
     known = 0
     for i, (history, label) in enumerate(zip(histories, names, strict=True)):
-        abscissa, ordinate = history.curve(x, y, window)
-        known += int(np.count_nonzero(~np.isnan(ordinate)))
-        if y in _SUMS and abscissa.size and abscissa[0] > 0:
-            # Nothing has leaked, and no energy was spent, before the first round.
-            abscissa, ordinate = np.insert(abscissa, 0, 0.0), np.insert(ordinate, 0, 0.0)
-        lines += axes.plot(
-            abscissa,
-            ordinate,
-            label=label,
-            color=COLOURS[i % len(COLOURS)],
-            linestyle=STYLES[i // len(COLOURS) % len(STYLES)],
-            linewidth=1.5,
-            **_style(history, y),
-        )
+        abscissa, ordinate = curve_of(history, x, y, window)
+        points = int(np.count_nonzero(~np.isnan(ordinate)))
+        known += points
+        style = _style(history, y) | seen(points)
+        lines += axes.plot(abscissa, ordinate, label=label, linewidth=1.5, **look_of(i), **style)
     if not known:
         raise RunError(
             f"{', '.join(names)}: holds no {y} to draw; a run without learning has no evaluations, and one without "
             "privacy no mean leakage"
         )
     axes.set_xlabel(X_LABELS[x])
-    mean = f", mean of the last {window} {'rounds' if y == 'duration' else 'evaluations'}"
-    as_it_is(axes.yaxis.label, Y_LABELS.get(y, f"test {y}") + (mean if window > 1 else ""))
+    as_it_is(axes.yaxis.label, label_of(y, window))
     axes.set_xlim(left=0)
     axes.grid(visible=True, alpha=0.3)
     _mark_target(axes, histories, x, y, lines)
@@ -110,7 +102,21 @@ def draw(
     return figure
 
 
-def _window(histories: Sequence[Tables], y: str, smoothing: int | None) -> int:
+def curve_of(history: Tables, x: X, y: str, window: int) -> tuple[FloatArray, FloatArray]:
+    """Return a quantity as it is drawn: a sum begins with 0, as nothing has leaked before the first round."""
+    abscissa, ordinate = history.curve(x, y, window)
+    if y in _SUMS and abscissa.size and abscissa[0] > 0 and not np.isnan(ordinate[0]):
+        abscissa, ordinate = np.insert(abscissa, 0, 0.0), np.insert(ordinate, 0, 0.0)
+    return abscissa, ordinate
+
+
+def label_of(y: str, window: int) -> str:
+    """Return what stands at the ordinate: the quantity, and of how many values its means are."""
+    mean = f", mean of the last {window} {'rounds' if y == 'duration' else 'evaluations'}"
+    return Y_LABELS.get(y, f"test {y}") + mean * (window > 1)
+
+
+def window_of(histories: Sequence[Tables], y: str, smoothing: int | None) -> int:
     """Return the window of the means: what is asked for, or that of the runs' scenarios where they have one."""
     if y in _SUMS:
         return 1
@@ -142,7 +148,7 @@ def _mark_target(axes: "Axes", histories: Sequence[Tables], x: X, y: str, lines:
             continue
         at_s = history.column("evaluations", "time_s")
         number = history.column("evaluations", "round")[np.flatnonzero(at_s == reached_s)[0]]
-        at, said = (reached_s, f"{reached_s:.4g} s") if x == "time" else (float(number), f"round {number}")
+        at, said = (reached_s, f"{in_seconds(reached_s, 4)} s") if x == "time" else (float(number), f"round {number}")
         axes.scatter([at], [goal.value], s=25, color=line.get_color(), zorder=4)
         if len(histories) <= _NUMBERED:
             value = f"{100 * goal.value:g} %" if y == "accuracy" else f"{goal.value:g}"

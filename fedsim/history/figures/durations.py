@@ -13,6 +13,7 @@ from fedsim.history.figures.writing import COLOURS, add_legend, as_it_is, new_fi
 from fedsim.history.outcomes import Outcome, RoundEnd
 from fedsim.history.tables import Tables
 from fedsim.inputs.arrow import numbers_of
+from fedsim.units import counted, in_seconds
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -35,27 +36,28 @@ def draw_durations(history: Tables, out: str | Path | None = None) -> "Figure":
         raise RunError(f"{history.name}: holds no round to draw")
     took_s, delivered = _delivered(history)
     few = history.participations.num_rows <= _MOST_SENT
-    lasted_s = rounds.end_s - (rounds.sent_s(history) if few else rounds.start_s)
+    lasted_s = rounds.closed_s(history) - (rounds.sent_s(history) if few else rounds.start_s)
     figure = new_figure()
     axes = figure.add_subplot()
     drawn: list[Artist] = []
     names = [
-        f"{rounds.round.size:,} rounds{' of edge servers' * (history.edge_rounds is not None)}",
-        f"{history.participations.num_rows:,} participations, {delivered:.0%} delivered",
+        f"{counted(rounds.round.size, 'round')}{' of edge servers' * (history.edge_rounds is not None)}",
+        f"{counted(history.participations.num_rows, 'participation')}, {delivered:,} delivered",
     ]
-    for seconds, whole, colour in ((lasted_s, 1.0, COLOURS[0]), (took_s, delivered, COLOURS[1])):
+    share = delivered / max(history.participations.num_rows, 1)
+    for seconds, whole, colour in ((lasted_s, 1.0, COLOURS[0]), (took_s, share, COLOURS[1])):
         at_s = np.concatenate([[0.0], np.sort(seconds)])
-        share = whole * np.arange(at_s.size) / max(seconds.size, 1)
-        drawn += axes.plot(at_s, share, drawstyle="steps-post", color=colour, linewidth=1.5)
+        over = whole * np.arange(at_s.size) / max(seconds.size, 1)
+        drawn += axes.plot(at_s, over, drawstyle="steps-post", color=colour, linewidth=1.5)
     limits_s = lasted_s[rounds.ended_by == RoundEnd.DEADLINE]
     if limits_s.size:
         least, greatest = float(limits_s.min()), float(limits_s.max())
         if greatest - least <= TIE_ULPS * np.spacing(float(rounds.end_s[-1])):
             drawn.append(axes.axvline(greatest, color=COLOURS[6], linestyle=":"))
-            names.append(f"deadline {greatest:.4g} s")
+            names.append(f"deadline {in_seconds(greatest, 4)} s")
         else:
             drawn.append(axes.axvspan(least, greatest, color=COLOURS[6], alpha=0.12, linewidth=0))
-            names.append(f"deadlines {least:.3g} to {greatest:.3g} s")
+            names.append(f"deadlines reached, {in_seconds(least)} to {in_seconds(greatest)} s")
     axes.set_xlabel("seconds from when the clients were sent")
     axes.set_ylabel("share that is over")
     as_it_is(axes.set_title(""), history.name)
@@ -67,8 +69,8 @@ def draw_durations(history: Tables, out: str | Path | None = None) -> "Figure":
     return figure
 
 
-def _delivered(history: Tables) -> tuple[FloatArray, float]:
-    """Return the seconds of delivered participations, of each n-th of many, and the share that delivered."""
+def _delivered(history: Tables) -> tuple[FloatArray, int]:
+    """Return the seconds of delivered participations, of each n-th of many, and how many delivered."""
     each = -(-history.participations.num_rows // _MOST_DRAWN)
     found, count = [np.zeros(0)], 0
     for batch in history.participations.to_batches():
@@ -76,4 +78,4 @@ def _delivered(history: Tables) -> tuple[FloatArray, float]:
         count += int(np.count_nonzero(arrived))
         took_s = numbers_of(batch.column("end_s")) - numbers_of(batch.column("start_s"))
         found.append(took_s[arrived][::each])
-    return np.concatenate(found), count / max(history.participations.num_rows, 1)
+    return np.concatenate(found), count

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedsim.errors import RunError
 from fedsim.history.fairness import last_accuracies
-from fedsim.history.figures.writing import COLOURS, STYLES, add_legend, new_figure, save
+from fedsim.history.figures.writing import add_legend, look_of, new_figure, save
 from fedsim.history.tables import Tables
 
 if TYPE_CHECKING:
@@ -40,10 +40,9 @@ def draw_clients(
         drawn += axes.plot(
             np.arange(accuracy.size + 1) / accuracy.size,
             np.concatenate([ascending[:1], ascending]),
-            color=COLOURS[i % len(COLOURS)],
-            linestyle=STYLES[i // len(COLOURS) % len(STYLES)],
             drawstyle="steps-pre",
             linewidth=1.5,
+            **look_of(i),
         )
         shown.append(f"{label}, round {number}")
     axes.set_xlabel("share of the clients, ascending by accuracy")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fedsim.errors import RunError
 from fedsim.inputs.files import check_path
@@ -31,15 +31,25 @@ def new_figure(width: float = 6.4, height: float = 4.0) -> "Figure":
     return figure
 
 
+def look_of(number: int) -> dict[str, Any]:
+    """Return colour and line style of a curve: of as many as there are colours times styles no two look alike."""
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[number // len(COLOURS) % len(STYLES)]}
+
+
+def seen(points: int) -> dict[str, Any]:
+    """Return how a curve of some points is drawn in steps: a line through one point has no length."""
+    return {"marker": "."} if points == 1 else {}
+
+
 def as_it_is(text: "Text", name: str) -> None:
     """Show a name as text: a dollar sign begins no formula."""
     text.set_parse_math(False)
     text.set_text(name)
 
 
-def add_legend(axes: "Axes", drawn: "Sequence[Artist]", names: Sequence[str]) -> None:
+def add_legend(axes: "Axes", drawn: "Sequence[Artist]", names: Sequence[str], **look: Any) -> None:
     """Add a legend with an entry for each artist, also where a name begins with an underscore."""
-    legend = axes.legend(drawn, [str(i) for i in range(len(names))], frameon=False)
+    legend = axes.legend(drawn, [str(i) for i in range(len(names))], frameon=False, **look)
     for text, name in zip(legend.get_texts(), names, strict=True):
         as_it_is(text, name)
 

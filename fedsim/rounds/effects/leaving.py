@@ -12,10 +12,18 @@ from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
 
 
-def works_s(process: OnOffProcess, client: IntArray, time_s: float) -> FloatArray:
-    """Return from which instant on the device or link of each client works."""
-    works, left_s = process.state(client, time_s)
-    return np.where(works, time_s, time_s + left_s)
+class UpAndDown(Effect):
+    """Each client's device or link works and fails in turn."""
+
+    def __init__(self, up: OnOffProcess) -> None:
+        self._up = up
+
+    def free_s(self, client: IntArray, time_s: float) -> FloatArray:
+        works, left_s = self._up.state(client, time_s)
+        return np.where(works, time_s, time_s + left_s)
+
+    def tracker(self, client: IntArray) -> AvailabilityTracker:
+        return self._up.tracker(client)
 
 
 class Leaving(Effect):
@@ -60,17 +68,8 @@ class Offline(Leaving):
         return left
 
 
-class Crashes(Leaving):
+class Crashes(UpAndDown, Leaving):
     """A client's device crashes, and is a dropout at that instant."""
-
-    def __init__(self, devices_up: OnOffProcess) -> None:
-        self._up = devices_up
-
-    def free_s(self, client: IntArray, time_s: float) -> FloatArray:
-        return works_s(self._up, client, time_s)
-
-    def tracker(self, client: IntArray) -> AvailabilityTracker:
-        return self._up.tracker(client)
 
     def leaves_after_s(self, plan: Plan, task_s: FloatArray) -> FloatArray:
         runs, left_s = self._up.state(plan.client, plan.look.time_s)

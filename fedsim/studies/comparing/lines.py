@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from fedsim.studies.comparing.pairs import ENOUGH_FOR_SPREAD, Paired
 from fedsim.studies.metrics import metric
+from fedsim.units import counted
 
 COLUMNS: Final = ("metric", "variant", "pairs", "baseline", "mean", "difference", "times", "p (Holm)", "unreached")
 
@@ -22,9 +23,9 @@ class Line:
 
     def cells(self) -> tuple[str, ...]:
         """Return the line as text, in the order of `COLUMNS`."""
-        one, unit = self.paired, metric(self.metric).unit
+        one = self.paired
         counts = f"{one.unreached[0]} / {one.unreached[1]}" if any(one.unreached) else "-"
-        head = (f"{self.metric} ({unit})" if unit else self.metric, self.variant, str(one.pairs))
+        head = (metric(self.metric).label, self.variant, str(one.pairs))
         if one.refused:
             return (*head, "-", "-", "refused", "-", "-", counts)
         half = one.interval.half
@@ -35,7 +36,6 @@ class Line:
         return (*head, *numbers, _number(self.holm, 2), counts)
 
     def row(self) -> dict[str, Any]:
-        """Return the line as a row of a table."""
         one = self.paired
         return {
             "metric": self.metric,
@@ -76,9 +76,10 @@ def sentence(line: Line, level: float, family: int) -> str:
         words.append(f"not reached by {b} and {a} of {one.pairs} runs (exact test p = {one.p_shares:.2g})")
     if one.refused:
         return start + "; ".join([*words, f"{one.refused}; nothing is concluded on the mean"]) + "."
-    sides = ("later", "sooner") if line.metric.startswith("time_to") else ("more", "less")
+    more, less = ("later", "sooner") if line.metric.startswith("time_to") else ("more", "less")
+    side = more if one.difference > 0 else less if one.difference else "apart"
     how = f"{abs(one.difference):.3g} {quantity.unit}".strip()
-    words.append(f"{how} {sides[one.difference < 0]} (+- {one.interval.half:.2g}, {level:.0%}, {one.pairs} pairs)")
+    words.append(f"{how} {side} (+- {one.interval.half:.2g}, {100 * level:g}%, {one.pairs} pairs)")
     if math.isfinite(one.horizon):
         words.append(f"means of what was spent up to {one.horizon:.4g} {quantity.unit}, the horizon")
     if not math.isnan(one.ratio):
@@ -94,7 +95,7 @@ def _concluded(line: Line, level: float, family: int, better: int) -> str:
     one = line.paired
     if math.isnan(one.p):
         return "all pairs differ by the same amount" if one.difference else "no pair differs"
-    among = f"among {family} comparison{'s' * (family != 1)}"
+    among = f"among {counted(family, 'comparison')}"
     side = "" if not better else "better, " if (one.difference > 0) == (better > 0) else "worse, "
     if line.holm < 1 - level:
         return f"{side}also {among} (Holm p = {line.holm:.2g})"

@@ -14,6 +14,7 @@ from fedsim.history import History
 from fedsim.history.analyses.explaining import PARTS
 from fedsim.studies.comparing.pairs import Interval, t_interval
 from fedsim.studies.study import StudyError
+from fedsim.units import counted, in_seconds
 
 NAMES: Final = {
     "rounds": "the number of rounds",
@@ -45,9 +46,9 @@ class Why:
             return f"Why {self.variant!r} differs from {self.baseline!r} is not known: {self.note}."
         ranked = sorted(self.factors.items(), key=lambda item: -abs(item[1][0]))
         shown = [f"{NAMES[name]} {mean:+.3g} s{_half(ends)}" for name, (mean, ends) in ranked if abs(mean) > 1e-9]
-        how = "slower" if self.difference > 0 else "faster"
-        first = f"{self.variant!r} is {abs(self.difference):.3g} s{_half(self.interval)} {how} than {self.baseline!r}"
-        return f"{first} ({self.pairs} pairs{self.note}): {', '.join(shown) or 'no factor differs'}."
+        how = "slower than" if self.difference > 0 else "faster than" if self.difference else "apart from"
+        by = f"{in_seconds(abs(self.difference))} s{_half(self.interval)} {how} {self.baseline!r}"
+        return f"{self.variant!r} is {by} ({counted(self.pairs, 'pair')}): {', '.join(shown) or 'no factor differs'}."
 
 
 def why(runs: Mapping[str, Mapping[int, History]], baseline: str, level: float = 0.95) -> list[Why]:
@@ -63,11 +64,11 @@ def _why(first: Mapping[int, History], second: Mapping[int, History], baseline: 
     ]
     missed = sum(False in (one["reached"], other["reached"]) for one, other in pairs)
     parted = [_parted(*pair) for pair in pairs if None not in (pair[0]["waiting_s"], pair[1]["waiting_s"])]
+    note = "no pair has rounds of which each update belongs to one"
+    if missed:
+        goal = next(iter(first.values())).goal
+        note = f"{missed} of {len(pairs)} pairs have a run that does not reach {goal} in its own rounds"
     if missed or not parted:
-        note = "no pair has rounds of which each update belongs to one"
-        if missed:
-            goal = next(iter(first.values())).goal
-            note = f"{missed} of {len(pairs)} pairs have a run that does not reach {goal} in its own rounds"
         return Why(variant, baseline, 0, np.nan, Interval(), {}, note)
     values = np.array(parted)
     factors = {

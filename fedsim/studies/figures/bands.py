@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -10,9 +10,10 @@ from scipy import stats
 from fedsim.arrays import FloatArray
 from fedsim.errors import RunError
 from fedsim.history import History, save
-from fedsim.history.figures.curves import Y_LABELS
-from fedsim.history.figures.writing import COLOURS, as_it_is, new_figure
+from fedsim.history.figures.curves import curve_of, label_of, window_of
+from fedsim.history.figures.writing import add_legend, as_it_is, look_of, new_figure, seen
 from fedsim.studies.metrics import spent
+from fedsim.units import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,9 +50,10 @@ def draw_bands(
     """Return a figure of variants, each with its runs by seed."""
     if x not in _X:
         raise RunError(f"x: {x!r} cannot be drawn; allowed: {', '.join(_X)}")
-    learns = any(history.evaluations.num_rows for of in runs.values() for history in of.values())
-    y = y or ("accuracy" if learns else "duration")
-    curves = {name: _curves(of, x, y, smoothing) for name, of in runs.items()}
+    histories = [history for of in runs.values() for history in of.values()]
+    y = y or ("accuracy" if any(history.evaluations.num_rows for history in histories) else "duration")
+    window = window_of(histories, y, smoothing)
+    curves = {name: _curves(of, x, y, window) for name, of in runs.items()}
     curves = {name: of for name, of in curves.items() if of}
     if not curves:
         why = "a run without batteries has no joules" if x == "joules" else "a run without learning has no evaluations"
@@ -66,34 +68,31 @@ def draw_bands(
     figure = new_figure(height=5.6 if paired else 4.0)
     panels = figure.subplots(1 + paired, 1, sharex=True, squeeze=False, height_ratios=[3, 2][: 1 + paired])[:, 0]
     upper = panels[0]
-    colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(curves)}
+    looks = {name: look_of(i) for i, name in enumerate(curves)}
     for name, of in curves.items():
-        _step(upper, band(list(of.values()), level), colours[name], f"{name} ({len(of)} seeds)")
-    as_it_is(upper.yaxis.label, f"{Y_LABELS.get(y, f'test {y}')}, mean")
+        _step(upper, band(list(of.values()), level), looks[name], f"{name} ({counted(len(of), 'seed')})")
+    as_it_is(upper.yaxis.label, f"{label_of(y, window)}, mean")
     for lower in panels[1:]:
         lower.axhline(0.0, color="grey", linewidth=0.8)
         for name, pairs in differences.items():
             if len(pairs) > 1:
-                _step(lower, band(pairs, level), colours[name], f"{len(pairs)} pairs")
+                _step(lower, band(pairs, level), looks[name], f"{len(pairs)} pairs")
         as_it_is(lower.yaxis.label, f"less {baseline}")
     panels[-1].set_xlabel(_X[x][1])
     for panel in panels:
         panel.grid(visible=True, alpha=0.3)
         panel.set_xlim(left=0)
-    handles, labels = upper.get_legend_handles_labels()
-    legend = upper.legend(handles, labels, frameon=False, fontsize=8, title=f"bands: {level:.0%}")
-    for text, label in zip(legend.get_texts(), labels, strict=True):
-        as_it_is(text, label)
-    if out is not None:
-        save(figure, out)
+    title = f"bands: {100 * level:g}%" if any(len(of) > 1 for of in curves.values()) else None
+    add_legend(upper, *upper.get_legend_handles_labels(), fontsize=8, title=title)
+    save(figure, out)
     return figure
 
 
-def _curves(of: Mapping[int, History], x: str, y: str, smoothing: int | None) -> dict[int, Curve]:
+def _curves(of: Mapping[int, History], x: str, y: str, window: int) -> dict[int, Curve]:
     """Return the curves of runs by seed; a run without a value has none."""
     curves = {}
     for seed, history in of.items():
-        at_s, values = history.curve("time", y, smoothing or (history.smoothing if y != "duration" else 1))
+        at_s, values = curve_of(history, "time", y, window)
         at = spent(history, _X[x][0], at_s)
         known = ~np.isnan(values) & ~np.isnan(at)
         if known.any():
@@ -128,6 +127,6 @@ def band(curves: Sequence[Curve], level: float) -> Band:
     return Band(x, mean, mean - half, mean + half)
 
 
-def _step(axes: "Axes", of: Band, colour: str, label: str) -> None:
-    axes.step(of.x, of.mean, where="post", color=colour, label=label, linewidth=1.5)
-    axes.fill_between(of.x, of.low, of.high, step="post", alpha=0.2, linewidth=0, color=colour)
+def _step(axes: "Axes", of: Band, look: Mapping[str, Any], label: str) -> None:
+    axes.step(of.x, of.mean, where="post", label=label, linewidth=1.5, **look, **seen(of.x.size))
+    axes.fill_between(of.x, of.low, of.high, step="post", alpha=0.2, linewidth=0, color=look["color"])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fedsim.history import save
 from fedsim.history.figures.writing import COLOURS, as_it_is, new_figure
 from fedsim.studies.comparing.why import NAMES, Why
+from fedsim.studies.metrics import Metric
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,8 +34,7 @@ def draw_why(found: Sequence[Why], out: str | Path | None = None) -> "Figure":
     baseline = known[0].baseline if known else ""
     axes.set_xlabel(f"seconds more than {baseline}\ndot and line: their sum with its interval")
     figure.legend(frameon=False, loc="outside upper center", ncols=3, fontsize=7)
-    if out is not None:
-        save(figure, out)
+    save(figure, out)
     return figure
 
 
@@ -53,15 +53,16 @@ def draw_tornado(
 
 
 def draw_points(
-    points: Sequence[Sequence[float]], front: Sequence[Sequence[float]], names: Sequence[str], out: str | Path
+    points: Sequence[Sequence[float]], front: Sequence[tuple[float, ...]], goals: Sequence[Metric], out: str | Path
 ) -> None:
-    """Write points in two metrics, and in steps those that no other one beats."""
+    """Write points in two metrics, and as steps what is reached for at most, or at least, so much of the first one."""
     figure = new_figure(7.5, 4.4)
     axes = figure.add_subplot()
+    steps = "steps-pre" if goals[0].better > 0 else "steps-post"
     axes.plot(*zip(*points, strict=True), "o", color=COLOURS[5], label="tried")
-    axes.plot(*zip(*front, strict=True), "o-", color=COLOURS[1], label="beaten by no other", drawstyle="steps-post")
-    as_it_is(axes.xaxis.label, names[0])
-    as_it_is(axes.yaxis.label, names[1])
+    axes.plot(*zip(*sorted(front), strict=True), "o-", color=COLOURS[1], label="beaten by no other", drawstyle=steps)
+    as_it_is(axes.xaxis.label, goals[0].label)
+    as_it_is(axes.yaxis.label, goals[1].label)
     axes.grid(visible=True, alpha=0.3)
     axes.legend(frameon=False, fontsize=8)
     save(figure, out)

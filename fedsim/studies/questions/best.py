@@ -149,6 +149,7 @@ def _share(trial: Any, one: Over) -> float:
 
 def _front(trials: Sequence[Trial], signs: Sequence[float]) -> list[Trial]:
     """Return the trials that no other one beats."""
-    points = np.array([np.multiply(signs, trial.means) for trial in trials])
+    there = [trial for trial in trials if np.isfinite(trial.means).all()]
+    points = np.array([np.multiply(signs, trial.means) for trial in there])
     beaten = [(np.all(points <= one, axis=1) & np.any(points < one, axis=1)).any() for one in points]
-    return [trial for trial, by in zip(trials, beaten, strict=True) if np.isfinite(trial.means).all() and not by]
+    return [trial for trial, by in zip(there, beaten, strict=True) if not by]

@@ -10,6 +10,7 @@ from fedsim.arrays import FloatArray
 from fedsim.history import History
 from fedsim.studies.comparing.pairs import Interval, t_interval
 from fedsim.studies.study import StudyError
+from fedsim.units import in_seconds
 
 _BATCHES = 20
 _FEWEST = 200
@@ -32,17 +33,17 @@ class Steady:
     @property
     def sentences(self) -> list[str]:
         """The mean and the quantiles, in words."""
-        by = f"{self.level:.0%} by {_BATCHES} batch means of {(self.rounds - self.warm_up) // _BATCHES} rounds"
+        by = f"{100 * self.level:g}% by {_BATCHES} batch means of {(self.rounds - self.warm_up) // _BATCHES} rounds"
         first = (
-            f"Mean round {self.mean:.4g} s +- {self.interval.half:.2g} ({by}; {self.warm_up} rounds of warm-up, found "
-            "by MSER-5, are left out)."
+            f"Mean round {in_seconds(self.mean, 4)} s +- {self.interval.half:.2g} ({by}; {self.warm_up} rounds of "
+            "warm-up, found by MSER-5, are left out)."
         )
         shown = []
         for share, (value, ends) in self.quantiles.items():
             beyond, half = min(share, 1 - share), f"+- {ends.half:.2g}"
             if math.isnan(ends.half):
                 half = f"(an interval takes {_BATCHES * _BEYOND / beyond:,.0f} rounds)" if beyond else "(no interval)"
-            shown.append(f"{100 * share:g} % within {value:.4g} s {half}")
+            shown.append(f"{100 * share:g} % within {in_seconds(value, 4)} s {half}")
         return [first, f"{', '.join(shown)}."]
 
 

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedsim.history import History
+from fedsim.history.columns import RoundColumns
 from fedsim.scenario import Scenario
 from fedsim.simulation import Simulation
 from fedsim.studies.comparing.why import Why, why
 from fedsim.studies.study import StudyError, at, plain
+from fedsim.units import in_seconds
 
 
 @dataclass(frozen=True)
@@ -33,23 +35,22 @@ class WhatIf:
     def sentences(self) -> list[str]:
         """What changed, when the runs part, what it did to time and target, and what it cost."""
         changed = ", ".join(f"{path} {plain(old)} -> {plain(new)}" for path, (old, new) in self.changes.items())
-        if self.parts_in_round is None:
-            parted = "All rounds have the same cohorts and outcomes."
-        else:
-            start_s = self.after.column("rounds", "start_s")[self.parts_in_round - 1 : self.parts_in_round]
-            when = f" (second {start_s[0]:.4g})" if start_s.size else ""
+        parted = "All rounds have the same cohorts and outcomes."
+        if self.parts_in_round is not None:
+            rounds = RoundColumns.of(self.after)
+            start_s = rounds.start_s[rounds.round == self.parts_in_round]
+            when = f" (second {in_seconds(start_s.min(), 4)})" if start_s.size else ""
             parted = f"The runs part in round {self.parts_in_round}{when}: its cohort or an outcome is another."
-        lines = [f"Changed: {changed}.", parted]
-        goal = self.before.goal
-        if self.before.evaluations.num_rows:
-            shown = [run.time_to(**goal.asked) for run in (self.before, self.after)]
-            words = ["never" if at_s is None else f"{at_s:.4g} s" for at_s in shown]
+        lines, runs, goal = [f"Changed: {changed}.", parted], (self.before, self.after), self.before.goal
+        if all(run.evaluations.num_rows for run in runs):
+            shown = [run.time_to(**goal.asked) for run in runs]
+            words = ["never" if at_s is None else f"{in_seconds(at_s, 4)} s" for at_s in shown]
             lines.append(f"{goal}: {words[0]} before, {words[1]} after.")
-        means = [float(run.column("rounds", "duration_s").mean()) for run in (self.before, self.after)]
-        lines.append(f"Mean round: {means[0]:.4g} s before, {means[1]:.4g} s after.")
+        means = [float(run.column("rounds", "duration_s").mean()) for run in runs]
+        lines.append(f"Mean round: {in_seconds(means[0], 4)} s before, {in_seconds(means[1], 4)} s after.")
         if self.why.pairs:
             lines.append(self.why.sentence)
-        cost = f"It took {self.cpu_s:.2g} s of processor"
+        cost = f"It took {in_seconds(self.cpu_s, 2)} s of processor"
         if self.trained or self.found:
             cost += f"; {self.found} of {self.trained + self.found} trainings were found in the store"
         return [*lines, f"{cost}. One pair tells what happened, not how often: fedsim sweep has more seeds."]

@@ -31,7 +31,6 @@ def in_processes(
         busy: dict[Connection, Sequence[Task]] = {}
 
         def hand(worker: Connection) -> None:
-            """Give a worker the next pack, or let it go."""
             if not todo:
                 worker.close()
                 return

@@ -10,6 +10,7 @@ from fedsim.learning.executors.cores import usable_cores
 from fedsim.studies.running.engine import Engine
 from fedsim.studies.running.records import Done, Records, Task
 from fedsim.studies.study import Point, Study
+from fedsim.units import counted, in_seconds
 
 _ROUNDS: Final = (2, 8)
 """Rounds of the two runs of a calibration, whose difference is free of what a run takes once."""
@@ -23,8 +24,8 @@ def plan_of(study: Study, folder: Path, engine: Engine) -> list[str]:
     records.forget_changed((point.digest for point in study.points), write=False)
     left = [p for p in study.points if records.lacks(p.digest)]
     lines = [
-        f"{len(study.points)} runs: {len(study.arms)} variants x {len(study.seeds)} seeds; "
-        f"{len(study.points) - len(left)} are finished in {folder}"
+        f"{counted(len(study.points), 'run')}: {counted(len(study.arms), 'variant')} x "
+        f"{counted(len(study.seeds), 'seed')}; {len(study.points) - len(left)} are finished in {folder}"
     ]
     if not left:
         return lines
@@ -45,9 +46,8 @@ def plan_of(study: Study, folder: Path, engine: Engine) -> list[str]:
     jobs = min(engine.jobs or usable_cores(), len(left))
     known = [one for one in ended.values() if not one.error]
     memory = max(one.memory_bytes for one in known)
-    lines.append(
-        f"{len(left)} runs are left: about {_time(total)} of processor, {_time(total / jobs)} with {jobs} jobs"
-    )
+    wall = f"{_time(total / jobs)} with {counted(jobs, 'job')}"
+    lines.append(f"left: {counted(len(left), 'run')}, about {_time(total)} of processor, {wall}")
     lines.append(f"memory: about {memory / 1e9:.2g} GB a job, {jobs * memory / 1e9:.2g} GB together")
     if any(one.trained or one.found for one in known):
         found, all_ = sum(one.found for one in known), sum(one.trained + one.found for one in known)
@@ -72,4 +72,4 @@ def _calibrated(points: Sequence[Point], engine: Engine) -> dict[tuple[str, int 
 
 def _time(seconds: float) -> str:
     scale, unit = (1, "s") if seconds < 100 else (60, "min") if seconds < 6000 else (3600, "h")
-    return f"{seconds / scale:.2g} {unit}"
+    return f"{in_seconds(seconds / scale, 2)} {unit}"

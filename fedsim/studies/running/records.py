@@ -121,7 +121,6 @@ class Records:
         return added
 
     def history(self, scenario: Scenario, done: Done) -> History:
-        """Return the history of a run that has ended."""
         try:
             with (self.folder / _TABLES).open("rb") as file:
                 file.seek(done.at)

@@ -48,7 +48,6 @@ def _end_with(parent: int) -> None:
 
 
 def _work(study: Connection) -> None:
-    """Run packs until the study is over."""
     from fedsim.studies.running.records import run_pack
 
     with contextlib.suppress(EOFError, OSError):

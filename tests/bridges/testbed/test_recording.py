@@ -32,6 +32,22 @@ def test_the_folder_is_that_of_a_run(tmp_path):
     assert report(read_run(tmp_path / "run"))
 
 
+@pytest.mark.usefixtures("figures")
+@pytest.mark.parametrize(
+    ("told", "drawn"),
+    [({"metrics": {"f1": 0.5}}, set()), ({"accuracy": 0.5}, {"accuracy.png", "accuracy_by_round.png"})],
+)
+def test_what_is_not_reported_is_not_drawn(tmp_path, told, drawn):
+    """The last model has no accuracy, and none has a loss."""
+    with Testbed(by_hand(), tmp_path / "run") as testbed:
+        testbed.round([0])
+        testbed.report(**told)
+        testbed.round([0])
+        testbed.report(metrics={"top-2": 0.7})
+    assert {path.name for path in (tmp_path / "run").glob("*.png")} == {"round_durations.png"} | drawn
+    assert "top-2" in testbed.finish().metrics
+
+
 def test_it_is_not_replayed(tmp_path):
     """Neither a scenario goes on with it, nor another testbed; replaced it may be."""
     play(tmp_path / "run", rounds=1)

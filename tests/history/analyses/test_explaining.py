@@ -1,5 +1,7 @@
 """Seconds to a target as rounds times the seconds of a round, and what a round is spent on: worked by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from fedsim.history import Recorder
@@ -77,6 +79,8 @@ def test_a_sentence_says_from_when_on_models_were_not_evaluated():
         "It may be sooner: models from 9 s on were not evaluated; to see it: "
         "simulate(scenario.replace({'results.evaluate_every': 1}))"
     )
+    unreached = replace(every_other, target_accuracy=0.95)
+    assert "reached by no evaluation, and not all models were evaluated: " in sentences(unreached)[0]
 
 
 def test_sentences_say_what_is_not_seen_and_how_it_is_had():

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+from fedsim import Testbed
 from fedsim.errors import RunError
 from fedsim.history import Recorder
 from fedsim.rounds import Deadline, WaitForAll
 from fedsim.rounds.effects.faults.settings import ServerRestart
 from fedsim.rounds.policies.late import Drop
+from tests.support.hand_made import by_hand
 from tests.support.stories import rows
 from tests.support.worlds import serve
 
@@ -27,6 +29,16 @@ def test_of_cancelled_clients_an_upload_tells_about_how_much_was_lacking():
     assert rows(history.lost(), "missed_by_s", "missed_by_about_s") == [(None, 2.0), (None, None), (None, None)]
     kept = history.deadlines_that_keep([0.5, 0.51, 1.0])
     assert rows(kept, "share", "deadline_s", "about_s") == [(0.5, None, 7.0), (0.51, None, None), (1.0, None, None)]
+
+
+def test_what_was_lacking_is_of_the_message_of_each_client():
+    """Links of 1 Mbit/s: in its second round client 0 sends 0.5 of its 1 Mbit in time, beside messages of 2 Mbit."""
+    network = {"kind": "fedscale", "median_kbps": 1e6 / 1024, "sigma": 0.0}
+    deadline = {"count": 2, "policy": {"kind": "deadline", "deadline_s": 3.0}}
+    with Testbed(by_hand(network=network, devices={"compute": "zero"}, rounds=deadline)) as testbed:
+        for down_bits in (1e6, 2.5e6):
+            testbed.round([0, 1], down_bits=[down_bits, 1e6], up_bits=[1e6, 2e6])
+    assert rows(testbed.finish().lost(), "client", "missed_by_about_s") == [(0, 0.5)]
 
 
 def test_no_deadline_keeps_what_a_crash_of_the_server_has_cut():

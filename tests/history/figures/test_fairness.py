@@ -11,9 +11,8 @@ def history(name, accuracy):
     recorder = Recorder(name)
     for number in (1, 3):
         for client, one in enumerate(accuracy):
-            recorder.add_row(
-                "client_evaluations", round=number, client=client, samples=1, accuracy=one / number, loss=0.0
-            )
+            row = {"client": client, "samples": 1, "accuracy": one / number, "loss": 0.0}
+            recorder.add_row("client_evaluations", round=number, **row)
     return recorder.history()
 
 

@@ -18,8 +18,7 @@ from fedsim.history.outcomes import DOWNLINK, PHASES, UPLINK
 from fedsim.network.transfers import SharedMedium, SpectrumBook
 from fedsim.rounds.effects.audit.carried import CarriedBits
 from fedsim.rounds.effects.audit.energy import EnergyBook
-from fedsim.rounds.effects.audit.records import Records
-from fedsim.rounds.effects.audit.refusal import refuse
+from fedsim.rounds.effects.audit.records import Records, refuse
 from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.effects.contract import Effect
 from fedsim.rounds.plan import Plan

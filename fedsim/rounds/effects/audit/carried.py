@@ -8,8 +8,7 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.history.outcomes import DOWNLINK, PHASES, UPLINK
 from fedsim.network.contracts import Links
 from fedsim.per_client import at, by_value
-from fedsim.rounds.effects.audit.records import Records
-from fedsim.rounds.effects.audit.refusal import refuse
+from fedsim.rounds.effects.audit.records import Records, refuse
 
 _TOLERANCE: Final = 1e-9
 _ULPS: Final = 16

@@ -9,8 +9,7 @@ from fedsim.devices import Batteries, EnergyDemand
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK, Outcome
 from fedsim.network.contracts import Directions
 from fedsim.per_client import at
-from fedsim.rounds.effects.audit.records import Records
-from fedsim.rounds.effects.audit.refusal import refuse
+from fedsim.rounds.effects.audit.records import Records, refuse
 
 _TOLERANCE: Final = 1e-9
 _ULPS: Final = 8

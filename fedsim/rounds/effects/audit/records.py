@@ -1,9 +1,12 @@
-"""What participations that have ended have spent and sent, as the audit takes it."""
+"""What participations that have ended have spent and sent, as the audit takes it, and how it refuses one of them."""
+
+from collections.abc import Callable
 
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices import EnergyDemand
+from fedsim.errors import AuditError
 from fedsim.history.outcomes import DOWNLINK, NOT_CUT, UPLINK
 from fedsim.network.contracts import Links
 from fedsim.rounds.plan import Plan
@@ -45,3 +48,10 @@ class Records:
     @property
     def emptied(self) -> BoolArray:
         return self._plan.columns["emptied"][self._members]
+
+
+def refuse(broken: str, wrong: BoolArray, number: int, records: Records, told: Callable[[int], str]) -> None:
+    """Refuse participations that break a rule."""
+    if wrong.any():
+        i = int(np.flatnonzero(wrong)[0])
+        raise AuditError(f"round {number}, client {records.client[i]}: {broken}: {told(i)}")

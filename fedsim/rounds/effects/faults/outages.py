@@ -5,31 +5,20 @@ from typing import Final
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import FloatArray
 from fedsim.clock import TIE_ULPS
-from fedsim.devices.availability.on_off import OnOffProcess
-from fedsim.devices.tracking import AvailabilityTracker
 from fedsim.history.outcomes import DOWNLINK, UPLINK
-from fedsim.rounds.effects.contract import Effect, Limit, Members
-from fedsim.rounds.effects.leaving import works_s
+from fedsim.rounds.effects.contract import Limit, Members
+from fedsim.rounds.effects.leaving import UpAndDown
 from fedsim.rounds.plan import Plan
 
 _EPSILON: Final = float(np.finfo(np.float64).eps)
 
 
-class Outages(Effect):
-    """Each client's link works and fails in turn."""
+class Outages(UpAndDown):
+    """A transfer in progress is lost with its link, and an upload waits for it."""
 
     phases = frozenset({DOWNLINK, UPLINK})
-
-    def __init__(self, links_up: OnOffProcess) -> None:
-        self._up = links_up
-
-    def free_s(self, client: IntArray, time_s: float) -> FloatArray:
-        return works_s(self._up, client, time_s)
-
-    def tracker(self, client: IntArray) -> AvailabilityTracker:
-        return self._up.tracker(client)
 
     def plan(self, plan: Plan) -> None:
         """Note when each link fails, which works now: first, and once its upload has begun, shape (2, n)."""

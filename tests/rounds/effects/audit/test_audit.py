@@ -12,7 +12,7 @@ from fedsim.history import Outcome
 from fedsim.network.medium.spectrum import SpectrumBook
 from fedsim.rounds.effects.audit import audit, energy
 from fedsim.rounds.effects.audit.audit import USES, Audit, check_book
-from fedsim.rounds.effects.audit.refusal import refuse
+from fedsim.rounds.effects.audit.records import refuse
 from tests.support.worlds import batteries
 
 BOOK = SpectrumBook(carried=10.0, received=6.0, lost=3.0, under_way=1.0, most=12.0, presence_s=7.0, sojourn_s=7.0)
