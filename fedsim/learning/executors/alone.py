@@ -16,16 +16,17 @@ from fedsim.learning.generators import seed_generators
 from fedsim.learning.models.own.trial import content_of
 from fedsim.learning.models.settings import own_name
 
-_SAMPLES: Final = 16
+_SAMPLES: Final = 12
 _BATCHES: Final = 2
 _FIRST_AGAIN: Final = 8
 _MOST_AGAIN: Final = 128
 
 
 def standard_jobs(trainer: Trainer) -> list[TrainingJob]:
-    """Return two short jobs on samples from all over the data."""
+    """Return two short jobs on samples from all over the data, whose last batch is a short one."""
     local, layout, count = trainer.setup.local, trainer.flat.layout, len(trainer.setup.data.train_y)
-    size = min(_SAMPLES, count)
+    full = local.batch_size
+    size = min(_SAMPLES if full > _SAMPLES else full + max(1, full // 2), count)
     most = int(local.batches(size, 1.0, layout.smallest_batch))
     work = min(1.0, _BATCHES / max(1, most))
     rows = np.linspace(0, count - 1, size).astype(np.int64)

@@ -37,6 +37,17 @@ class Branching(Component):
         return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), classes), Branch())
 
 
+class BySize(Component):
+    """Gives other scores in batches of an odd number of samples, such as short ones."""
+
+    def build(self, shape, classes):
+        class Scaled(nn.Module):
+            def forward(self, values):
+                return values * (1.5 if len(values) % 2 else 1.0)
+
+        return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), classes), Scaled())
+
+
 def setup_of(model=None, local=SGD, **options):
     return TrainingSetup(model or MLP(hidden=(5,)), Tiny(side=6).load(), local, 0, **options)
 
@@ -96,6 +107,7 @@ def test_a_perceptron_is_trained_as_by_the_loop(local):
         pytest.param(Convolutions(), MOMENTUM, id="norms"),
         pytest.param(Dropping(), ADAM, id="dropout", marks=pytest.mark.slow),
         pytest.param(Centred(), MOMENTUM, id="own-mean", marks=pytest.mark.slow),
+        pytest.param(BySize(), MOMENTUM, id="by-size"),
     ],
 )
 def test_norms_see_real_samples_only_and_draws_are_those_of_the_client(model, local):
