@@ -20,18 +20,25 @@ DATA = Dataset(X, Y, X[:20], Y[:20], classes=3)
 
 
 class Growing(Component):
-    """A model with a layer that its first pass makes."""
+    """A model with a layer or a buffer that its first pass makes."""
+
+    makes: str
 
     def build(self, shape, classes):
+        kind = self.makes
+
         class Module(nn.Module):
             def __init__(self):
                 super().__init__()
                 self.scores = nn.Linear(shape[0], classes)
+                self.register_buffer("mean", None)
 
             def forward(self, x):
-                if not hasattr(self, "grown"):
+                if kind == "layer" and not hasattr(self, "grown"):
                     self.grown = nn.Linear(shape[0], shape[0])
-                return self.scores(self.grown(x))
+                if kind != "layer" and self.training and self.mean is None:
+                    self.register_buffer("mean", x.detach().mean(0), persistent=kind == "buffer")
+                return self.scores(self.grown(x) if kind == "layer" else x if self.mean is None else x - self.mean)
 
         return Module()
 
@@ -96,10 +103,21 @@ def test_the_model_that_a_loss_compares_with_is_alone_too(habit):
     assert bits(executor.train(first)) == bits(executor.train(second))
 
 
-def test_a_layer_that_a_pass_makes_is_refused_by_its_name():
-    setup = replace(setup_of(()), model=Growing())
-    with pytest.raises(FedsimError, match=r"a pass makes grown\.weight, which is not trained"):
+@pytest.mark.parametrize(
+    ("makes", "said"),
+    [
+        ("layer", r"a pass makes grown\.weight, which is not trained"),
+        ("buffer", "a pass makes the buffer mean, which is no part of an update"),
+    ],
+)
+def test_what_a_pass_makes_is_refused_by_its_name(makes, said):
+    setup = replace(setup_of(()), model=Growing(makes=makes))
+    with pytest.raises(FedsimError, match=said):
         ExecutorChoice("sequential").build(setup).train(jobs(setup, [0]))
+
+
+def test_a_buffer_that_no_state_has_is_made_by_each_client():
+    assert check("sequential", replace(setup_of(()), model=Growing(makes="cache")))
 
 
 @pytest.mark.parametrize("habit", ["python-global", "numpy-global", "torch-global"])
