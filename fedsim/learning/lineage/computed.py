@@ -63,7 +63,7 @@ class Computation:
         self._afterwards: Callable[[], None] = lambda: None
         self.distrust: Callable[[], None] = lambda: None
         self._found: Callable[[Mapping[Model, Recipe]], None] = _nothing
-        self._rows = rows
+        self._rows, self._streams = rows, streams
         self._draws = SampleDraws(streams, np.array([part.size for part in rows], dtype=np.int64))
         self._generators = streams.pool("training")
 
@@ -178,7 +178,7 @@ class Computation:
 
     def _drawing(self, node: Node) -> AbstractContextManager[None]:
         """Let draws of the user's own rules depend on what is made alone."""
-        return generators_of(node.digest) if self._own else nullcontext()
+        return generators_of(self._streams.digest("own-rule", *node.keys)) if self._own else nullcontext()
 
     def _left(self, update: Update, result: TrainingResult) -> tuple[TrainingResult, OptimizerState]:
         """Return a result as the local algorithm and the draw of samples leave it, and the algorithm's state."""

@@ -97,6 +97,16 @@ class Weaker(Component):
         return (update / self.seen["calls"]).astype(np.float32)
 
 
+class SlowerNoise(Aggregator):
+    """Counts its calls and draws."""
+
+    seen: dict[str, int]
+
+    def combine(self, updates, weights, parameters):
+        self.seen["calls"] = self.seen.get("calls", 0) + 1
+        return noised(weights @ updates / self.seen["calls"])
+
+
 BUDGET = {"kind": "unlimited", "epsilon": 1.0}
 CASES = {
     "aggregation": {"aggregation": NoisyAggregation()},
@@ -110,6 +120,7 @@ CASES = {
     "metric": {"task": Classification(metrics=(Guessed(),))},
     "schedule with a state": {"local": {"schedule": Slower(seen={})}},
     "mechanism with a state": {"privacy": {"budget": BUDGET, "mechanism": Weaker(seen={})}},
+    "aggregation with a state": {"aggregation": SlowerNoise(seen={})},
 }
 
 
@@ -119,9 +130,11 @@ def test_equal_runs_are_equal_whatever_generators_have_given(case):
     tables = {"privacy": learning.pop("privacy", "none"), "name": "t", "crowd": {"clients": 4}, "selector": "all"}
     scenario = Scenario(**tables, network="pause-two-speed", rounds={"count": 3}, learning=learning)
     found = []
-    for seed in (1, 2):
+    for seed, executor in ((1, "sequential"), (2, "sequential"), (3, "stacked")):
         random.seed(seed)
         np.random.seed(seed)  # noqa: NPY002
         torch.manual_seed(seed)
-        found.append(simulate(scenario, store=False, executor="sequential").evaluations)
+        found.append(simulate(scenario, store=False, executor=executor).evaluations)
     assert found[0].equals(found[1])
+    losses = [one["loss"].to_numpy() for one in found]
+    np.testing.assert_allclose(losses[2], losses[0], rtol=1e-5)
