@@ -172,16 +172,20 @@ class FlatModule:
         first, bytes_each = self.vector.data_ptr(), self.vector.element_size()
         entries, constants = [], {}
         places = {tensor.data_ptr(): piece for _, _, tensor, piece in self.typed}
-        for name, array in self.module.state_dict().items():
-            if not isinstance(array, Tensor):  # what a layer of the user's keeps beside them
+        # By their names, since a state may consist of copies.
+        parameters = dict(self.module.named_parameters(remove_duplicate=False))
+        own = parameters | dict(self.module.named_buffers(remove_duplicate=False))
+        for name, stated in self.module.state_dict().items():
+            if not isinstance(stated, Tensor):  # what a layer of the user's keeps beside them
                 continue
+            array = own.get(name, stated)
             tensor = places.get(array.data_ptr(), array)
             offset = (tensor.data_ptr() - first) // bytes_each
+            dtype = dtypes[name] if _name_of(dtypes[name]) in np.sctypeDict else torch.float32  # NumPy has no bfloat16
             if tensor.dtype == torch.float32 and tensor.numel() and 0 <= offset < self.vector.numel():
-                dtype = str(dtypes[name]).removeprefix("torch.")
-                entries.append(Entry(name, offset, tuple(tensor.shape), dtype))
+                entries.append(Entry(name, offset, tuple(tensor.shape), _name_of(dtype)))
             else:
-                constants[name] = tensor.cpu().to(dtypes[name]).numpy().copy()
+                constants[name] = tensor.detach().cpu().to(dtype).numpy().copy()
         return {"entries": tuple(entries), "constants": constants}
 
     def _move(
@@ -271,6 +275,10 @@ def _changing_buffers(module: nn.Module, also: Collection[str] = ()) -> Iterator
         counts = buffer.is_floating_point() or name.rpartition(".")[2] == _COUNTER
         if (name in persistent and counts) or name in also:
             yield name, buffer
+
+
+def _name_of(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def _turn_constants(module: nn.Module) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import prune
 
 from fedsim import Scenario, load_model, simulate
 from fedsim.errors import PartError, ScenarioError
@@ -38,6 +39,10 @@ def stacked_layers(shape, classes):
 def script():
     with warnings.catch_warnings(action="ignore", category=FutureWarning):
         return torch.jit.script(nn.Linear(5, 3))
+
+
+def pruned():
+    return prune.random_unstructured(nn.Linear(5, 3), "weight", 0.5)
 
 
 def lazy_layers(classes):
@@ -221,6 +226,10 @@ def test_a_model_that_does_not_fit_is_refused_before_the_first_round(model, word
             r"layer Linear is on the device meta, without numbers; allowed: a module on the",
         ),
         (script(), "it is a TorchScript module; allowed: the torch.nn.Module of which"),
+        (
+            pruned(),
+            r"it cannot be copied \(Only Tensors created .*; allowed: a class or function that gives the module",
+        ),
     ],
 )
 def test_modules_without_numbers_or_layers_are_refused(module, words):
