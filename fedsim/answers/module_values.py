@@ -8,7 +8,9 @@ from contextlib import suppress
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
+from fedsim.answers.guard import FAILURES
 from fedsim.code_digest import Code, content_digest, is_users
+from fedsim.errors import FedsimError
 
 MODULE_VARIABLE: Final = "module variable "
 _OF_SCRIPT: Final = f"{MODULE_VARIABLE}__main__:"
@@ -58,7 +60,11 @@ def hash_now(variable: str) -> str:
 def take_over(content: bytes) -> None:
     """Let variables have the values that they have in another process of this run."""
     for variable, pickled in pickle.loads(content).items():  # noqa: S301 - the other end is fedsim too
-        value, (owner, name) = pickle.loads(pickled), _owner(variable)  # noqa: S301
+        try:
+            value = pickle.loads(pickled)  # noqa: S301
+        except FAILURES as error:
+            raise FedsimError(f"{variable}: it cannot be read in a process of its own ({error!r})") from error
+        owner, name = _owner(variable)
         if owner is not None and hash_now(variable) != content_digest(value):
             setattr(owner, name, value)
 
