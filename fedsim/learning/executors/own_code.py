@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from fedsim.answers import FAILURES, attributed, failed
 from fedsim.code_digest import is_builtin
@@ -89,7 +89,9 @@ class Sandbox:
                     self._shown.append((vars(part), attribute))
                     values.append(value)
         self._before = _copies(values, self._inner()) or []
-        self._noted: list[str] | None = None
+        self._noted: list[tuple[str, Any]] | None = None
+        self.forgets: bool = False
+        """Whether attributes are put back after each step."""
 
     def __enter__(self) -> None:
         """Let a training or a pass begin."""
@@ -140,26 +142,34 @@ class Sandbox:
                 made = (name for name, array in own.items() if array is not None and before.get(name) is None)
                 yield from ((where + name, part) for name in made)
 
+    def settle(self) -> list[slice]:
+        """Settle the module after a step, see `FlatModule.settle`."""
+        missing = self._flat.settle()
+        if self.forgets:
+            self._flat.gather()
+            self._put_back()
+        return missing
+
     @contextmanager
-    def noting(self) -> Iterator[list[str]]:
-        """Note the attributes that passes change meanwhile, which are put back as ever."""
-        noted = self._noted = list[str]()
+    def noting(self) -> Iterator[list[tuple[str, Any]]]:
+        """Note attributes that passes change meanwhile, and their values; they are put back as ever."""
+        noted = self._noted = list[tuple[str, Any]]()
         try:
             yield noted
         finally:
             self._noted = None
 
-    def _changed(self) -> Iterator[str]:
-        """Yield attributes that differ from those of the module as it was built."""
+    def _changed(self) -> Iterator[tuple[str, Any]]:
+        """Yield attributes that differ from those of the module as it was built, and their values."""
         for where, part, names in self._parts:
-            yield from (where + name for name in sorted(vars(part).keys() ^ names))
-        yield from (name for name, _ in self._made())
+            yield from ((where + name, vars(part).get(name)) for name in sorted(vars(part).keys() ^ names))
+        yield from ((name, None) for name, _ in self._made())
         for own, name, value in self._constant:
-            if own.get(name) is not value and own.get(name) != value:
-                yield name
+            if own.get(name) is not value and (isinstance(own.get(name), Tensor) or own.get(name) != value):
+                yield name, own.get(name)
         for (own, name), value in zip(self._shown, self._before, strict=True):
             if content_of(own.get(name)) != content_of(value):
-                yield name
+                yield name, own.get(name)
 
     def _put_back(self) -> None:
         for _, parameter, wanted in self._wanted:

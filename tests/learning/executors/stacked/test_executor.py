@@ -48,6 +48,18 @@ class BySize(Component):
         return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), classes), Scaled())
 
 
+class Showing(Component):
+    """Keeps an activation to look at."""
+
+    def build(self, shape, classes):
+        class Kept(nn.Module):
+            def forward(self, values):
+                self.shown = values
+                return values.tanh()
+
+        return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), classes), Kept())
+
+
 def setup_of(model=None, local=SGD, **options):
     return TrainingSetup(model or MLP(hidden=(5,)), Tiny(side=6).load(), local, 0, **options)
 
@@ -108,6 +120,7 @@ def test_a_perceptron_is_trained_as_by_the_loop(local):
         pytest.param(Dropping(), ADAM, id="dropout", marks=pytest.mark.slow),
         pytest.param(Centred(), MOMENTUM, id="own-mean", marks=pytest.mark.slow),
         pytest.param(BySize(), MOMENTUM, id="by-size"),
+        pytest.param(Showing(), SGD, id="shown"),
     ],
 )
 def test_norms_see_real_samples_only_and_draws_are_those_of_the_client(model, local):
