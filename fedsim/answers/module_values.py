@@ -5,6 +5,7 @@ import pickle
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
@@ -21,8 +22,8 @@ _NO_DATA: Final = (BuiltinFunctionType, MethodType, ModuleType, property, classm
 def variables_of(codes: Iterable[Code]) -> dict[str, Any]:
     """Return the variables that classes and functions read, by ``module variable parts:RATE``.
 
-    So count those that they name, and functions and classes of the user's which they name, and so on. What these keep
-    in closures and objects does not.
+    So count those that they name, and functions and classes of the user's which they name, and so on, and functions of
+    which decorators and partial calls have made others. What objects keep does not.
     """
     found: dict[str, Any] = {}
     seen, waiting = set[Code](), list(codes)
@@ -33,12 +34,27 @@ def variables_of(codes: Iterable[Code]) -> dict[str, Any]:
         seen.add(one)
         waiting += one.__bases__ if isinstance(one, type) else ()
         for place, value in _named(one):
-            code = inspect.unwrap(value) if callable(value) else value
-            if isinstance(code, Code):
-                waiting.append(code)
-            elif _is_data(value):
+            code, held = inspect.unwrap(value) if callable(value) else value, _held_by(value)
+            waiting += [inner for inner in (code, *held) if isinstance(inner, Code)]
+            if held or (not isinstance(code, Code) and _is_data(value)):
                 found[MODULE_VARIABLE + place] = value
     return found
+
+
+def _held_by(value: object) -> list[object]:
+    """Return what a function has in its closure, or a partial call as function and arguments."""
+    if isinstance(value, partial):
+        return [value.func, *value.args, *value.keywords.values()]
+    cells = (
+        zip(value.__code__.co_freevars, value.__closure__ or (), strict=False)
+        if isinstance(value, FunctionType)
+        else ()
+    )
+    held = []
+    for name, cell in cells:
+        with suppress(ValueError):  # of a variable without a value so far
+            held += [cell.cell_contents] if name != "__class__" else []
+    return held
 
 
 def told(codes: Iterable[Code]) -> tuple[dict[str, str], bytes]:
@@ -104,6 +120,9 @@ def _named(one: Code) -> Iterator[tuple[str, Any]]:
         spaces.update((f"{module.__name__}:", vars(module)) for module in modules if _counts(module.__name__))
     for place, space in spaces.items():
         yield from ((place + name, space[name]) for name in sorted(names & space.keys()) if name[:2] != "__")
+    yield from (
+        (f"{one.__module__}:{one.__qualname__}.{name}", value) for name, value in own.items() if _held_by(value)
+    )
 
 
 def _names_in(code: CodeType) -> Iterator[str]:
