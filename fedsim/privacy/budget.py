@@ -37,7 +37,6 @@ class Budget(Protocol):
     @property
     def total(self) -> float:
         """Largest epsilon that a client can spend, over any number of releases; `inf` without a limit."""
-        ...
 
     def term(self, i: ArrayLike) -> NDArray[np.float64]:
         """Return the epsilon that the i-th release costs, of the shape of ``i``; i is from 1.
@@ -46,7 +45,6 @@ class Budget(Protocol):
         ----------
         i : number of the release, from 1, any shape
         """
-        ...
 
     def leaked(self, n: ArrayLike) -> NDArray[np.float64]:
         """Return the sum of the first n terms, of the shape of ``n``, never above ``total``.
@@ -55,7 +53,6 @@ class Budget(Protocol):
         ----------
         n : number of releases, at least 0, any shape
         """
-        ...
 
 
 BUDGET: Final = Contract(

@@ -34,7 +34,6 @@ class LabelHistograms(Protocol):
         ----------
         budget : epsilon that a client may leak in a run
         """
-        ...
 
     def release(self, counts: IntArray, epsilon: float, rng: Generator) -> FloatArray:
         """Return the shares of labels that the client sends, at least 0, shape (labels,).
@@ -45,7 +44,6 @@ class LabelHistograms(Protocol):
         epsilon : cost of the histogram
         rng : random generator of this release
         """
-        ...
 
 
 LABEL_HISTOGRAM: Final = Contract(

@@ -49,7 +49,6 @@ class Mechanism(Protocol):
         buffers : coordinates that a mechanism may exempt, boolean, shape (d,)
         rng : random generator of this release
         """
-        ...
 
 
 @runtime_checkable
@@ -71,7 +70,6 @@ class NoisesStatistics(Protocol):
     @property
     def noise_statistics(self) -> bool:
         """See above."""
-        ...
 
 
 @runtime_checkable
@@ -95,7 +93,6 @@ class StatedNoise(Protocol):
         epsilon : cost of the release, >= 0
         buffers : coordinates that a mechanism may exempt, boolean, shape (d,)
         """
-        ...
 
 
 class TellsClipping(Protocol):
@@ -116,7 +113,6 @@ class TellsClipping(Protocol):
         update : float32, shape (d,)
         buffers : coordinates that a mechanism may exempt, boolean, shape (d,)
         """
-        ...
 
 
 @runtime_checkable
@@ -139,21 +135,17 @@ class CalibratedNoise(Protocol):
     @property
     def clipping_norm(self) -> float:
         """See above."""
-        ...
 
     @property
     def sensitivity(self) -> float:
         """See above."""
-        ...
 
     @property
     def delta(self) -> float:
         """See above."""
-        ...
 
     def clipped(self, update: Vector, buffers: Mask) -> Vector:
         """Return an update as it is before noise is added; see `TellsClipping.clipped`."""
-        ...
 
     def scale(self, epsilon: float) -> float:
         """Return the scale of the noise of a release: a standard deviation, or the mean size of Laplace noise.
@@ -162,7 +154,6 @@ class CalibratedNoise(Protocol):
         ----------
         epsilon : of the release, above 0
         """
-        ...
 
     def noise(self, epsilon: float, buffers: Mask, rng: np.random.Generator) -> FloatArray:
         """Return the noise of a release, shape (d,), 0 at exempt coordinates.
@@ -173,7 +164,6 @@ class CalibratedNoise(Protocol):
         buffers : coordinates that a mechanism may exempt, boolean, shape (d,)
         rng : random generator of this release
         """
-        ...
 
 
 class _StatingMechanism(Mechanism, NoisesStatistics, StatedNoise, TellsClipping, CalibratedNoise, Protocol):

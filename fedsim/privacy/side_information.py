@@ -35,7 +35,6 @@ class SideInformation(Protocol):
     @property
     def share(self) -> float:
         """Share of a client's epsilon that its numbers cost together, in [0, 0.99]; 0 for numbers sent as they are."""
-        ...
 
     def release(self, name: str, value: float, epsilon: float, rng: Generator) -> float:
         """Return what the client sends in place of a number.
@@ -47,7 +46,6 @@ class SideInformation(Protocol):
         epsilon : cost of this number, >= 0
         rng : random generator of the numbers of this release
         """
-        ...
 
 
 SIDE_INFORMATION: Final = Contract(

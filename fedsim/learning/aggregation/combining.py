@@ -26,7 +26,6 @@ class Incoming(Protocol):
 
     def stepped(self, parameters: int, model: Vector, state: ServerState | None) -> tuple[Vector, ServerState | None]:
         """Return the next model and state of the server optimiser."""
-        ...
 
 
 def incoming(aggregator: Aggregator, optimizer: ServerOptimizer, model: Vector, count: int) -> Incoming:
