@@ -108,17 +108,13 @@ def checked_print(trainer: Trainer) -> str:
         return ""
     try:
         with trainer.turn():
-            once, scored = _pass(trainer)
-            first, second = standard_jobs(trainer)
-            again = _bits([trainer.train(second), trainer.train(first)][::-1])
-            scored_again = _score(trainer)
+            found, again = _print(trainer), _print(trainer, turned=True)
     except StateError:
         raise
     except (FedsimError, *FAILURES):
         return ""  # the first training fails too, and names its client
-    if once != again or scored != scored_again:
+    if found != again:
         raise _changed(trainer)
-    found = _print(once, scored)
     trainer.then = Recheck(trainer, found)
     return found
 
@@ -134,16 +130,15 @@ class Recheck:
         if self._left:
             return
         self._each = self._left = min(2 * self._each, _MOST_AGAIN)
-        if _print(*_pass(self._trainer)) != self._wanted:
+        if _print(self._trainer) != self._wanted:
             raise _changed(self._trainer)
 
 
-def _pass(trainer: Trainer) -> tuple[list[bytes], bytes]:
-    first, second = standard_jobs(trainer)
-    return _bits([trainer.train(first), trainer.train(second)]), _score(trainer)
-
-
-def _print(trained: Sequence[bytes], scored: bytes) -> str:
+def _print(trainer: Trainer, *, turned: bool = False) -> str:
+    """Return a digest of what the standard jobs give, in their order or the other way round, and of an evaluation."""
+    step, rows = -1 if turned else 1, np.arange(min(_SAMPLES, len(trainer.setup.data.train_y)))
+    trained = _bits([trainer.train(job) for job in standard_jobs(trainer)[::step]][::step])
+    scored = trainer.score(Chunk(trainer.flat.layout.initial, rows, 0, rows.size)).tobytes()
     return hashlib.blake2b(b"".join(trained) + scored, digest_size=16).hexdigest()
 
 
@@ -163,11 +158,6 @@ def check_same(name: str, found: str, wanted: str) -> None:
             f"model {name}: it computes other numbers in a process of its own",
             "allowed with the executor 'processes': models that each process makes alike; or choose 'sequential'",
         )
-
-
-def _score(trainer: Trainer) -> bytes:
-    rows = np.arange(min(_SAMPLES, len(trainer.setup.data.train_y)))
-    return trainer.score(Chunk(trainer.flat.layout.initial, rows, 0, rows.size)).tobytes()
 
 
 def _bits(results: Sequence[TrainingResult]) -> list[bytes]:
