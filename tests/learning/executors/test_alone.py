@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from fedsim import Component, Scenario, simulate
+from fedsim import Scenario, simulate
 from fedsim.errors import FedsimError
-from fedsim.learning import Dataset, EvaluationJob, ExecutorChoice, LocalTraining, TrainingJob, TrainingSetup
+from fedsim.learning import MODELS, Dataset, EvaluationJob, ExecutorChoice, LocalTraining, TrainingJob, TrainingSetup
 from fedsim.learning.algorithms.moon import Moon
 from fedsim.learning.models.flat_module import build_flat
 from tests.support.odd_modules import REFUSED, OddModel, odd_models
@@ -19,28 +19,20 @@ X, Y = RNG.normal(size=(96, 6)).astype(np.float32), RNG.integers(0, 3, 96)
 DATA = Dataset(X, Y, X[:20], Y[:20], classes=3)
 
 
-class Growing(Component):
-    """A model with a layer or a buffer that its first pass makes."""
+class Growing(nn.Module):
+    """Its first pass makes a layer, or a buffer that its state has or has not."""
 
-    makes: str
+    def __init__(self, makes):
+        super().__init__()
+        self.makes, self.scores = makes, nn.Linear(6, 3)
+        self.register_buffer("mean", None)
 
-    def build(self, shape, classes):
-        kind = self.makes
-
-        class Module(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.scores = nn.Linear(shape[0], classes)
-                self.register_buffer("mean", None)
-
-            def forward(self, x):
-                if kind == "layer" and not hasattr(self, "grown"):
-                    self.grown = nn.Linear(shape[0], shape[0])
-                if kind != "layer" and self.training and self.mean is None:
-                    self.register_buffer("mean", x.detach().mean(0), persistent=kind == "buffer")
-                return self.scores(self.grown(x) if kind == "layer" else x if self.mean is None else x - self.mean)
-
-        return Module()
+    def forward(self, x):
+        if self.makes == "layer" and not hasattr(self, "grown"):
+            self.grown = nn.Linear(6, 6)
+        if self.makes != "layer" and self.training and self.mean is None:
+            self.register_buffer("mean", x.detach().mean(0), persistent=self.makes == "buffer")
+        return self.scores(self.grown(x) if self.makes == "layer" else x if self.mean is None else x - self.mean)
 
 
 def bits(results):
@@ -49,7 +41,8 @@ def bits(results):
 
 def setup_of(habits, momentum=0.0):
     local = LocalTraining(learning_rate=0.1, epochs=2, batch_size=7, momentum=momentum)
-    return TrainingSetup(OddModel(habits=habits), DATA, local, 0)
+    model = MODELS.make(habits) if isinstance(habits, nn.Module) else OddModel(habits=habits)
+    return TrainingSetup(model, DATA, local, 0)
 
 
 def jobs(setup, clients):
@@ -111,13 +104,12 @@ def test_the_model_that_a_loss_compares_with_is_alone_too(habit):
     ],
 )
 def test_what_a_pass_makes_is_refused_by_its_name(makes, said):
-    setup = replace(setup_of(()), model=Growing(makes=makes))
     with pytest.raises(FedsimError, match=said):
-        ExecutorChoice("sequential").build(setup).train(jobs(setup, [0]))
+        list(ExecutorChoice("sequential").build(setup_of(Growing(makes))).train(jobs(setup_of(()), [0])))
 
 
 def test_a_buffer_that_no_state_has_is_made_by_each_client():
-    assert check("sequential", replace(setup_of(()), model=Growing(makes="cache")))
+    assert check("sequential", setup_of(Growing("cache")))
 
 
 @pytest.mark.parametrize("habit", ["python-global", "numpy-global", "torch-global"])
