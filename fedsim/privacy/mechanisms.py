@@ -22,6 +22,7 @@ from fedsim.registry import Component, Registry
 
 _LARGEST: Final = float(np.finfo(np.float32).max)
 _SMALLEST_EPSILON: Final = float(np.finfo(np.float64).tiny)
+_LARGEST_SCALE: Final = float(np.finfo(np.float64).max / 1e3)
 
 
 class Mechanism(Protocol):
@@ -260,7 +261,7 @@ class _LaplaceNoise(ClippedNoise):
 
     def scale(self, epsilon: float) -> float:
         """Return the mean size of the noise on a coordinate: the sensitivity over epsilon."""
-        return float(min(self.sensitivity / max(epsilon, _SMALLEST_EPSILON), np.finfo(np.float64).max / 1e3))
+        return laplace_scale(self.sensitivity, epsilon)
 
     def _drawn(self, scale: float, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
         return rng.laplace(0.0, scale, size)
@@ -323,10 +324,20 @@ class CoordinateClampLaplace(_LaplaceNoise):
         return self.delta_f
 
 
-def finite(update: Vector, epsilon: float, buffers: Mask) -> NDArray[np.float64]:
-    """Return the update in float64 without NaN and infinities, after a check of the arguments."""
+def laplace_scale(sensitivity: float, epsilon: float) -> float:
+    """Return the mean size of noise that makes a number of that sensitivity private, cut where floats end."""
+    _check(epsilon)
+    return float(min(sensitivity / max(epsilon, _SMALLEST_EPSILON), _LARGEST_SCALE))
+
+
+def _check(epsilon: float) -> None:
     if not epsilon >= 0:
         raise ValueError(f"epsilon: {epsilon!r} is not allowed; it must be at least 0")
+
+
+def finite(update: Vector, epsilon: float, buffers: Mask) -> NDArray[np.float64]:
+    """Return the update in float64 without NaN and infinities, after a check of the arguments."""
+    _check(epsilon)
     if update.ndim != 1 or update.shape != buffers.shape:
         raise ValueError(f"buffers: shape {buffers.shape} does not mark an update of shape {update.shape}")
     return np.nan_to_num(update.astype(np.float64), posinf=_LARGEST, neginf=-_LARGEST)

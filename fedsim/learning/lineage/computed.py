@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from fedsim.arrays import IntArray, Vector
+from fedsim.arrays import IntArray, Vector, read_only
 from fedsim.learning.aggregation.combining import difference_from
 from fedsim.learning.drawn_samples import SampleDraws
 from fedsim.learning.executors.contracts import Executor, OptimizerState, StateError, TrainingJob, TrainingResult
@@ -187,9 +187,7 @@ class Computation:
             difference, own = self.local.left(update, result.difference)
             result = result._replace(difference=difference)
         if update.draw is not None and update.draw.scale != 1.0:
-            difference = result.difference * np.float32(update.draw.scale)
-            difference.flags.writeable = False
-            result = result._replace(difference=difference)
+            result = result._replace(difference=read_only(result.difference * np.float32(update.draw.scale)))
         return result, own
 
     def _report(self, result: TrainingResult) -> Record:
@@ -370,7 +368,6 @@ def _optimizer_state(update: Update) -> OptimizerState:
 
 def _without_samples(update: Update) -> TrainingResult:
     """Return the result of a training without samples, which leaves the client's state as it was."""
-    zero = np.zeros_like(update.base.vector)
-    zero.flags.writeable = False
+    zero = read_only(np.zeros_like(update.base.vector))
     before = {name: values for name, values in update.memory.items() if not name.startswith(STEPS)}
     return TrainingResult(zero, math.nan, math.nan, before)

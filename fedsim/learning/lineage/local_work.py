@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray, Vector
+from fedsim.arrays import BoolArray, FloatArray, IntArray, Vector, read_only
 from fedsim.errors import ScenarioError
 from fedsim.learning.aggregation.combining import Incoming, WeightedSum
 from fedsim.learning.algorithms.contracts import (
@@ -110,8 +110,7 @@ class LocalWork:
             memory = self.algorithm.end(self._task(training), difference) if self.algorithm.remembers else {}
         part = self.part(training)
         if part is not None:
-            difference = np.where(part, difference, np.float32(0.0))
-            difference.flags.writeable = False
+            difference = read_only(np.where(part, difference, np.float32(0.0)))
         return difference, {OWN + name: values for name, values in memory.items()}
 
     def own_model(self, model: Vector, state: State, client: int, version: int) -> Vector:

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from fedsim.arrays import Vector
+from fedsim.arrays import Vector, read_only
 from fedsim.errors import PartError
 from fedsim.learning.data.shapes import Shape
 from fedsim.learning.generators import own_generators, torch_generator
@@ -85,10 +85,8 @@ class FlatModule:
         norms = [(name, layer) for name, layer in module.named_modules() if isinstance(layer, _NORMS)]
         prefixes = tuple(f"{name}." if name else "" for name, _ in norms)
         normed = [bool(norms) and name.startswith(prefixes) for name, _ in (*parameters, *buffers)]
-        initial = self.numbers()
-        initial.flags.writeable = False
         self.layout = ModelLayout(
-            initial=initial,
+            initial=read_only(self.numbers()),
             parameters=count,
             exempt=np.repeat(normed, sizes) | (np.arange(sum(sizes)) >= count),
             smallest_batch=2 if norms else 1,

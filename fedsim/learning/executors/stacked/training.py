@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedsim.arrays import FloatArray, IntArray, Vector
+from fedsim.arrays import FloatArray, IntArray, Vector, read_only
 from fedsim.errors import FedsimError
 from fedsim.learning.executors.batches import Batches, Samples
 from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
@@ -98,8 +98,7 @@ class SlotTraining:
     ) -> Iterator[tuple[int, tuple[Vector, dict[str, Vector]]]]:
         """Yield slots with what their clients have learned, and the states of their optimisers."""
         for slot, model in zip(slots, self._models.numbers[slots].numpy(), strict=True):
-            difference = model - jobs[slot].base
-            difference.flags.writeable = False
+            difference = read_only(model - jobs[slot].base)
             yield slot, (difference, self._optimizer.state(slot) if self._setup.local.keep_optimizer_state else {})
 
     def _chunks(self, sizes: IntArray) -> Iterator[slice]:
