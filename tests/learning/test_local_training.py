@@ -166,23 +166,6 @@ def test_evaluation_agrees_with_numpy(tiny):
     assert found.loss == pytest.approx(cross_entropy(weights, bias, tiny.test_x, tiny.test_y), rel=1e-5)
 
 
-@pytest.mark.filterwarnings("error")
-def test_results_do_not_depend_on_threads_or_on_torchs_own_luck(one_thread):
-    data = Tiny(samples=900).load()  # five chunks of test images
-    found = []
-    for threads in (1, 3):
-        torch.set_num_threads(threads)
-        torch.manual_seed(threads)
-        luck = torch.random.get_rng_state()
-        executor = SequentialExecutor(TrainingSetup(Normed(dropout=0.5), data, LocalTraining(), seed=1))
-        result = next(executor.train([task(executor, np.arange(200))]))
-        scores = executor.evaluate([EvaluationJob(executor.flat.layout.initial + result.difference)])
-        found.append((result.difference.tobytes(), scores))
-        assert torch.get_num_threads() == threads
-        assert torch.equal(torch.random.get_rng_state(), luck)
-    assert found[0] == found[1]
-
-
 def test_dropout_draws_from_the_tasks_own_luck(tiny):
     executor = SequentialExecutor(TrainingSetup(Normed(dropout=0.5), tiny, LocalTraining(batch_size=96), seed=1))
     rows = np.arange(96)

@@ -1,5 +1,6 @@
 """Random modules of users under every executor: a training gives the same numbers in any company, or is refused."""
 
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -65,10 +66,14 @@ def check(kind, setup):
     return together
 
 
+def generators():
+    return random.getstate(), np.random.get_state()[1].tobytes(), torch.get_rng_state().tolist()  # noqa: NPY002
+
+
 @pytest.mark.parametrize(("first", "last"), [(0, 6), pytest.param(6, 200, marks=pytest.mark.slow)])
 def test_a_training_is_alone_or_refused(first, last, monkeypatch):
     monkeypatch.setenv("FEDSIM_WORKERS", "2")
-    refused = 0
+    refused, before = 0, generators()
     for number, habits in list(enumerate(odd_models(200)))[first:last]:
         setup = setup_of(habits, momentum=0.9 * (number % 2))
         found = check("sequential", setup)
@@ -84,6 +89,7 @@ def test_a_training_is_alone_or_refused(first, last, monkeypatch):
                 near = [np.frombuffer(one[:-16], np.float32) for one in (*found, *other)]
                 for one, wanted in zip(near[len(found) :], near, strict=False):
                     np.testing.assert_allclose(one, wanted, atol=1e-5, err_msg=str(habits))
+        assert generators() == before
     assert refused < 2 * (last - first)
 
 
@@ -110,16 +116,6 @@ def test_what_a_pass_makes_is_refused_by_its_name(makes, said):
 
 def test_a_buffer_that_no_state_has_is_made_by_each_client():
     assert check("sequential", setup_of(Growing("cache")))
-
-
-@pytest.mark.parametrize("habit", ["python-global", "numpy-global", "torch-global"])
-def test_generators_of_the_process_are_put_back(habit):
-    import random
-
-    before = random.getstate(), np.random.get_state()[1].tobytes(), torch.get_rng_state().tolist()  # noqa: NPY002
-    assert check("sequential", setup_of((habit,))) is not None
-    after = random.getstate(), np.random.get_state()[1].tobytes(), torch.get_rng_state().tolist()  # noqa: NPY002
-    assert before == after
 
 
 @pytest.mark.parametrize("kind", ["sequential", "processes"])

@@ -86,7 +86,7 @@ class Slower(Schedule):
 
     def factors(self, version, steps):
         self.seen["calls"] = self.seen.get("calls", 0) + 1
-        return np.full(steps, 1 / self.seen["calls"])
+        return np.full(steps, random.random() / self.seen["calls"])  # noqa: S311
 
 
 class Weaker(Component):
@@ -94,17 +94,7 @@ class Weaker(Component):
 
     def release(self, update, epsilon, buffers, rng):
         self.seen["calls"] = self.seen.get("calls", 0) + 1
-        return (update / self.seen["calls"]).astype(np.float32)
-
-
-class SlowerNoise(Aggregator):
-    """Counts its calls and draws."""
-
-    seen: dict[str, int]
-
-    def combine(self, updates, weights, parameters):
-        self.seen["calls"] = self.seen.get("calls", 0) + 1
-        return noised(weights @ updates / self.seen["calls"])
+        return noised(update / self.seen["calls"])
 
 
 BUDGET = {"kind": "unlimited", "epsilon": 1.0}
@@ -120,7 +110,6 @@ CASES = {
     "metric": {"task": Classification(metrics=(Guessed(),))},
     "schedule with a state": {"local": {"schedule": Slower(seen={})}},
     "mechanism with a state": {"privacy": {"budget": BUDGET, "mechanism": Weaker(seen={})}},
-    "aggregation with a state": {"aggregation": SlowerNoise(seen={})},
 }
 
 
