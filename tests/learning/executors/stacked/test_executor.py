@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
@@ -172,13 +171,6 @@ def test_bfloat16_is_near_float32_and_says_so():
         assert not np.array_equal(one.difference, other.difference)
         # bfloat16 has 8 bits: a rounding is 0.4 %, and a gradient is a sum of some roundings.
         assert np.abs(one.difference - other.difference).max() < 0.1 * np.abs(other.difference).max()
-
-
-def test_draws_of_torch_are_left_alone():
-    before = torch.get_rng_state()
-    setup = setup_of(Dropping())
-    StackedExecutor(setup).train(jobs_of(setup))
-    assert torch.equal(torch.get_rng_state(), before)
 
 
 # Slots have room for 32 MiB each, and a number of a sample takes 4 bytes: 233,016 samples of 6 x 6.
