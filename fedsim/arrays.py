@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, MutableSequence
 from functools import cache, lru_cache
-from typing import Annotated, Any, Protocol, overload, runtime_checkable
+from typing import Annotated, Any, Protocol, TypeVar, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ Vector = NDArray[np.float32]
 """A model, an update or a gradient: one flat array of shape (parameters,)."""
 Mask = NDArray[np.bool_]
 """Which entries of a `Vector` are meant, shape (parameters,)."""
+Array = TypeVar("Array", bound=NDArray[Any])
 Whole = Annotated[int, Field(ge=1)]
 """A setting that is a count of at least one."""
 _FEW = 256
@@ -83,6 +84,13 @@ def constant(value: float) -> FloatArray:
     array = np.array(value, dtype=np.float64)
     array.flags.writeable = False
     return array
+
+
+def read_only(array: Array) -> Array:
+    """Return a view that cannot be written on."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def any_of(flags: BoolArray | np.bool_) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 
 from fedsim.answers.guard import RAISED_ON_PURPOSE, failed, place_of_class
 from fedsim.answers.kinds import AnswerError, Given, Kind, in_words
-from fedsim.arrays import IntArray
+from fedsim.arrays import IntArray, read_only
 from fedsim.code_digest import is_builtin
 from fedsim.errors import PartError
 from fedsim.run_setup import RunSetup
@@ -65,7 +65,7 @@ class Contract:
 
         def method(guarded: _Guarded, /, *arguments: Any, **named: Any) -> Any:
             part = guarded._part
-            shown = [_read_only(value) if type(value) is np.ndarray else value for value in arguments]
+            shown = [read_only(value) if type(value) is np.ndarray else value for value in arguments]
             try:
                 answer = (
                     getattr(part, name)(*shown, **named) if function is None else function(guarded, *shown, **named)
@@ -199,9 +199,3 @@ def _clients(given: Mapping[str, Any]) -> Sequence[int] | IntArray:
     run = given.get("run")
     count = run.clients if isinstance(run, RunSetup) else given.get("clients")
     return range(count) if isinstance(count, int) else ()
-
-
-def _read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    shown = array.view()
-    shown.flags.writeable = False
-    return shown

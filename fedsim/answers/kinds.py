@@ -30,7 +30,6 @@ class Kind(Protocol):
 
     def __call__(self, answer: object, given: Given) -> Any:
         """Return an answer that fedsim may keep, a copy of what can be changed."""
-        ...
 
 
 def same_shape(name: str) -> ShapeOf:

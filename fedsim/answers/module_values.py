@@ -5,10 +5,13 @@ import pickle
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
+from fedsim.answers.guard import FAILURES
 from fedsim.code_digest import Code, content_digest, is_users
+from fedsim.errors import FedsimError
 
 MODULE_VARIABLE: Final = "module variable "
 _OF_SCRIPT: Final = f"{MODULE_VARIABLE}__main__:"
@@ -19,8 +22,8 @@ _NO_DATA: Final = (BuiltinFunctionType, MethodType, ModuleType, property, classm
 def variables_of(codes: Iterable[Code]) -> dict[str, Any]:
     """Return the variables that classes and functions read, by ``module variable parts:RATE``.
 
-    So count those that they name, and functions and classes of the user's which they name, and so on. What these keep
-    in closures and objects does not.
+    So count those that they name, and functions and classes of the user's which they name, and so on, and functions of
+    which decorators and partial calls have made others. What objects keep does not.
     """
     found: dict[str, Any] = {}
     seen, waiting = set[Code](), list(codes)
@@ -31,12 +34,27 @@ def variables_of(codes: Iterable[Code]) -> dict[str, Any]:
         seen.add(one)
         waiting += one.__bases__ if isinstance(one, type) else ()
         for place, value in _named(one):
-            code = inspect.unwrap(value) if callable(value) else value
-            if isinstance(code, Code):
-                waiting.append(code)
-            elif _is_data(value):
+            code, held = inspect.unwrap(value) if callable(value) else value, _held_by(value)
+            waiting += [inner for inner in (code, *held) if isinstance(inner, Code)]
+            if held or (not isinstance(code, Code) and _is_data(value)):
                 found[MODULE_VARIABLE + place] = value
     return found
+
+
+def _held_by(value: object) -> list[object]:
+    """Return what a function has in its closure, or a partial call as function and arguments."""
+    if isinstance(value, partial):
+        return [value.func, *value.args, *value.keywords.values()]
+    cells = (
+        zip(value.__code__.co_freevars, value.__closure__ or (), strict=False)
+        if isinstance(value, FunctionType)
+        else ()
+    )
+    held = []
+    for name, cell in cells:
+        with suppress(ValueError):  # of a variable without a value so far
+            held += [cell.cell_contents] if name != "__class__" else []
+    return held
 
 
 def told(codes: Iterable[Code]) -> tuple[dict[str, str], bytes]:
@@ -58,7 +76,11 @@ def hash_now(variable: str) -> str:
 def take_over(content: bytes) -> None:
     """Let variables have the values that they have in another process of this run."""
     for variable, pickled in pickle.loads(content).items():  # noqa: S301 - the other end is fedsim too
-        value, (owner, name) = pickle.loads(pickled), _owner(variable)  # noqa: S301
+        try:
+            value = pickle.loads(pickled)  # noqa: S301
+        except FAILURES as error:
+            raise FedsimError(f"{variable}: it cannot be read in a process of its own ({error!r})") from error
+        owner, name = _owner(variable)
         if owner is not None and hash_now(variable) != content_digest(value):
             setattr(owner, name, value)
 
@@ -98,6 +120,9 @@ def _named(one: Code) -> Iterator[tuple[str, Any]]:
         spaces.update((f"{module.__name__}:", vars(module)) for module in modules if _counts(module.__name__))
     for place, space in spaces.items():
         yield from ((place + name, space[name]) for name in sorted(names & space.keys()) if name[:2] != "__")
+    yield from (
+        (f"{one.__module__}:{one.__qualname__}.{name}", value) for name, value in own.items() if _held_by(value)
+    )
 
 
 def _names_in(code: CodeType) -> Iterator[str]:

@@ -47,12 +47,10 @@ class Model(Protocol):
     @property
     def digest(self) -> str:
         """Hash of everything that determines the numbers."""
-        ...
 
     @property
     def version(self) -> int:
         """Number of aggregations that led to it, from 0."""
-        ...
 
 
 class Update(Protocol):
@@ -61,7 +59,6 @@ class Update(Protocol):
     @property
     def digest(self) -> str:
         """Hash of everything that determines the numbers."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -102,7 +99,6 @@ class Lineage(Protocol):
 
     def initial(self) -> Model:
         """Return the model of version 0."""
-        ...
 
     def updates(
         self,
@@ -128,7 +124,6 @@ class Lineage(Protocol):
         drawn : samples that each client has drawn to train on; None for all of its own. Of a client that has drawn
             none, what it sends is zero before it is made private
         """
-        ...
 
     def aggregate(
         self, model: Model, updates: Sequence[Update], weights: FloatArray, *, of: Of = "difference"
@@ -153,7 +148,6 @@ class Lineage(Protocol):
             it, and with the state that ``model`` carries; see `fedsim.learning.server_optimizers`. If too few updates
             have a weight, the next model is ``model``, and the updates are discarded.
         """
-        ...
 
     def merge(self, models: Sequence[Model], weights: FloatArray, version: int | None = None) -> Model:
         """Return the weighted mean of whole models, such as edge servers'; computes nothing.
@@ -167,7 +161,6 @@ class Lineage(Protocol):
         weights : at least 0, of sum 1, shape (n,)
         version : of the mean; one more than the highest of the models' if it is None
         """
-        ...
 
     def trained(self, base: Model, update: Update) -> Model:
         """Return a client's own model: the one that it started from plus what it sent; computes nothing.
@@ -179,7 +172,6 @@ class Lineage(Protocol):
         base : model that the client started from
         update : what it sent
         """
-        ...
 
     def server_step(self, model: Model, mean: Model, optimizer: ServerOptimizer | None = None) -> Model:
         """Return the server optimiser's step from a server's model with the update ``mean - model``.
@@ -192,7 +184,6 @@ class Lineage(Protocol):
         mean : where federated averaging would go, as made by `merge`
         optimizer : a cloud's own rule; the learner's if it is None
         """
-        ...
 
     def with_state_of(self, model: Model, previous: Model) -> Model:
         """Return a model with the state that the server optimiser had in another one; computes nothing.
@@ -205,7 +196,6 @@ class Lineage(Protocol):
         model : whose numbers count
         previous : whose state counts
         """
-        ...
 
 
 class ModelNumbers(Protocol):
@@ -214,7 +204,6 @@ class ModelNumbers(Protocol):
     @property
     def work(self) -> Work:
         """What has been computed, and what was found in a store."""
-        ...
 
     def measure(self, updates: Sequence[Update], needs: Collection[str]) -> dict[str, NDArray[Any]]:
         """Return measurements of delivered updates; trainings that they need and that have not run are run.
@@ -231,7 +220,6 @@ class ModelNumbers(Protocol):
         ValueError
             If a name is no measurement.
         """
-        ...
 
     def deviations(
         self, fresh: Sequence[Update], fresh_weights: FloatArray | None, stale: Sequence[Update]
@@ -254,7 +242,6 @@ class ModelNumbers(Protocol):
         array of shape (len(stale),), at least 0. Zero for all without a mean to deviate from: no fresh update, weights
         that are all zero, or a mean of exactly zero. Zero without learning.
         """
-        ...
 
     def probe_losses(self, model: Model, client: IntArray, samples: int | None, round_: int) -> FloatArray:
         """Return the mean loss of a model on each client's own data, shape (n,); NaN without learning.
@@ -276,7 +263,6 @@ class ModelNumbers(Protocol):
         ValueError
             If ``samples`` is below 1.
         """
-        ...
 
     def start_evaluation(self, model: Model) -> PendingEvaluation | None:
         """Run the trainings that a model needs, and begin its evaluation on the test set; None without learning.
@@ -293,7 +279,6 @@ class ModelNumbers(Protocol):
         -------
         PendingEvaluation or None
         """
-        ...
 
     def evaluate_clients(self, model: Model) -> ClientEvaluations | None:
         """Return accuracy and loss of a model on the local test samples of each client; None without learning.
@@ -305,11 +290,9 @@ class ModelNumbers(Protocol):
         ----------
         model : trained first if it has not been
         """
-        ...
 
     def flush(self) -> None:
         """Put into the store what has been computed and waits to be put there; called when a run is over."""
-        ...
 
     def export(self, model: Model) -> Mapping[str, NDArray[Any]] | None:
         """Return a model's arrays under the names in its module, parameters and buffers; None without learning.
@@ -320,7 +303,6 @@ class ModelNumbers(Protocol):
         ----------
         model : any model of this run
         """
-        ...
 
 
 class Learner(Sizes, Lineage, ModelNumbers, Protocol):

@@ -63,11 +63,9 @@ class PendingEvaluation(Protocol):
 
     def done(self) -> bool:
         """Return whether its result is there."""
-        ...
 
     def result(self) -> Evaluation:
         """Return the evaluation, waiting for it if need be; raise what it has raised."""
-        ...
 
 
 @dataclass(frozen=True)

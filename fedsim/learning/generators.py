@@ -24,10 +24,9 @@ def own_generators(seed: int) -> Iterator[None]:
 
 
 @contextmanager
-def generators_of(digest: str | bytes) -> Iterator[None]:
+def generators_of(digest: bytes) -> Iterator[None]:
     """Let all of them begin at what a digest says, and put them back at the end."""
-    content = digest.encode() if isinstance(digest, str) else digest
-    with own_generators(int.from_bytes(blake2b(content, digest_size=8).digest()) // 2):
+    with own_generators(int.from_bytes(blake2b(digest, digest_size=8).digest()) // 2):
         yield
 
 

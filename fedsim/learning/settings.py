@@ -84,7 +84,6 @@ class LearnerSettings(Capable, Protocol):
         ----------
         run : what a part may read of its run, and what runs choose outside of scenarios
         """
-        ...
 
 
 LEARNER_SETTINGS: Final = Contract("learner", LearnerSettings, {"build": Free()})

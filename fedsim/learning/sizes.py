@@ -58,27 +58,22 @@ class Sizes(Protocol):
     @property
     def samples(self) -> IntArray:
         """Training samples of every client, shape (K,); zero in a run about timing only that does not state them."""
-        ...
 
     @property
     def label_counts(self) -> IntArray | None:
         """Training samples of every client with each label, shape (K, labels); None without labels."""
-        ...
 
     @property
     def flops_per_sample(self) -> float | None:
         """Floating-point operations to train on one sample, forward and backward; None if unknown."""
-        ...
 
     @property
     def model_bits(self) -> float | None:
         """Bits of the model when it is sent; None if unknown."""
-        ...
 
     @property
     def update_bits(self) -> float | None:
         """Bits of an update when it is sent; None if unknown."""
-        ...
 
     @property
     def remembers(self) -> bool:
@@ -87,12 +82,10 @@ class Sizes(Protocol):
         The server then asks for each update as soon as it has arrived, once: `updates` goes on from what the client's
         update of the call before left. An update that never arrives is not asked for, and leaves nothing.
         """
-        ...
 
     @property
     def widths(self) -> Widths | None:
         """Widths of the model among which that of each participation is chosen; None for the whole model always."""
-        ...
 
     def work_samples(self, client: IntArray, work: FloatArray | None = None, got: IntArray | None = None) -> FloatArray:
         """Return how many samples each client passes through its model in one local training, shape (n,).
@@ -103,7 +96,6 @@ class Sizes(Protocol):
         work : share of the local work that each does, in (0, 100], shape (n,); all of it if None
         got : samples that each client has drawn to work on, shape (n,); all of its own if None
         """
-        ...
 
     def whole_steps(self, client: IntArray, work: FloatArray, *, up: bool) -> FloatArray:
         """Return the share of each client's work nearest to a wish that is a whole number of its steps, at least one.
@@ -114,7 +106,6 @@ class Sizes(Protocol):
         work : wished shares, in (0, 100], shape (n,)
         up : whether to round up, as `updates` does, or down
         """
-        ...
 
     def probe_samples(self, client: IntArray, samples: int | None) -> FloatArray:
         """Return the work of a probe as a number of samples trained on, for each client, shape (n,).
@@ -126,24 +117,19 @@ class Sizes(Protocol):
         client : ids, shape (n,)
         samples : that the probe looks at; None for all of the client's
         """
-        ...
 
     @property
     def architecture(self) -> Architecture | None:
         """The model without its numbers; None without learning."""
-        ...
 
     @property
     def data_digest(self) -> str | None:
         """Digest of the data set; None without learning."""
-        ...
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences on the data and what counts of them, for the notes of a run."""
-        ...
 
     @property
     def executor_used(self) -> ExecutorUsed | None:
         """What computes trainings and evaluations; None without learning."""
-        ...

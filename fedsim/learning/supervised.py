@@ -106,7 +106,9 @@ class SupervisedLearner:
         self._rows = rows
         self._tests = cache(tests or (lambda: LocalTests(rows, held_out=False)))
         self.store: Store = open_store(run.store)
-        self._algorithm = local = LocalWork(setup.algorithm, setup.local, layout, blueprint.narrow, self.samples)
+        self._algorithm = local = LocalWork(
+            setup.algorithm, setup.local, layout, blueprint.narrow, self.samples, streams
+        )
         parts = {**run.parts, **dict(parts_of(settings, "learning"))}
         self.steps = steps = Steps(parts, StepRun(run.clients, streams, layout=layout))
         made_of = [step.made_of for step in reversed(steps.listed)]

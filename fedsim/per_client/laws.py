@@ -65,11 +65,9 @@ class ClientLaw(Protocol):
         streams : random streams of the run
         field : dotted path of the field
         """
-        ...
 
     def limits(self) -> Limits | None:
         """Return between which limits all values lie; None where that is known with the values only."""
-        ...
 
 
 CLIENT_LAW: Final = Contract("law of clients", ClientLaw, {"values": Numbers(shaped("clients")), "limits": Free()})

@@ -1,17 +1,13 @@
 """Epsilon that each client has spent, and the cost of its next upload."""
 
 import math
-from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.arrays import BoolArray, FloatArray, IntArray, read_only
 from fedsim.errors import ScenarioError
 from fedsim.privacy.budget import BUDGET, Budget
 from fedsim.privacy.composition import Ledger
-
-T = TypeVar("T", bound=np.generic)
 
 
 class PrivacyAccountant:
@@ -67,9 +63,9 @@ class PrivacyAccountant:
         self._sizes = np.zeros(clients)
         self._releases, self._numbers = np.zeros(clients, dtype=np.int64), np.zeros(clients, dtype=np.int64)
         self._spent = np.full(clients, float(declared))
-        self.releases: IntArray = _read_only(self._releases)
-        self.numbers: IntArray = _read_only(self._numbers)
-        self.spent: FloatArray = _read_only(self._spent)
+        self.releases: IntArray = read_only(self._releases)
+        self.numbers: IntArray = read_only(self._numbers)
+        self.spent: FloatArray = read_only(self._spent)
         self.largest = float(declared) if clients else 0.0
         self._least = -math.inf if least_epsilon is None else least_epsilon
         self._open = np.ones(clients, dtype=np.bool_)
@@ -197,12 +193,6 @@ class PrivacyAccountant:
                 f"{self.budget.total!r}"
             )
         return float(self.budget.term(index)), spent
-
-
-def _read_only(array: NDArray[T]) -> NDArray[T]:
-    view = array.view()
-    view.setflags(write=False)
-    return view
 
 
 class SampledAccountant(PrivacyAccountant):

@@ -37,7 +37,6 @@ class Budget(Protocol):
     @property
     def total(self) -> float:
         """Largest epsilon that a client can spend, over any number of releases; `inf` without a limit."""
-        ...
 
     def term(self, i: ArrayLike) -> NDArray[np.float64]:
         """Return the epsilon that the i-th release costs, of the shape of ``i``; i is from 1.
@@ -46,7 +45,6 @@ class Budget(Protocol):
         ----------
         i : number of the release, from 1, any shape
         """
-        ...
 
     def leaked(self, n: ArrayLike) -> NDArray[np.float64]:
         """Return the sum of the first n terms, of the shape of ``n``, never above ``total``.
@@ -55,7 +53,6 @@ class Budget(Protocol):
         ----------
         n : number of releases, at least 0, any shape
         """
-        ...
 
 
 BUDGET: Final = Contract(
@@ -69,7 +66,15 @@ BUDGET: Final = Contract(
 )
 
 
-class GeometricBudget(Component):
+class _Finite(Component):
+    epsilon: Annotated[float, Field(gt=0)]
+
+    @property
+    def total(self) -> float:
+        return self.epsilon
+
+
+class GeometricBudget(_Finite):
     """A budget spent in geometrically falling terms: each release is noisier than the one before.
 
     The i-th release costs ``epsilon (e^eta - 1) e^(-eta i)``; n releases leak ``epsilon (1 - e^(-eta n))``,
@@ -87,12 +92,7 @@ class GeometricBudget(Component):
     [0.784, 17.293]
     """
 
-    epsilon: Annotated[float, Field(gt=0)]
     eta: Annotated[float, Field(gt=0)] = 0.04
-
-    @property
-    def total(self) -> float:
-        return self.epsilon
 
     def term(self, i: ArrayLike) -> NDArray[np.float64]:
         """Return terms that are 0, below the smallest float, from about ``745 / eta`` on."""
@@ -104,7 +104,7 @@ class GeometricBudget(Component):
         return np.asarray(self.epsilon * -np.expm1(-self.eta * _counts("n", n, lowest=0)))
 
 
-class ZetaBudget(Component):
+class ZetaBudget(_Finite):
     """A budget spent in terms that fall as a power of their number: late releases get larger terms than geometric ones.
 
     The i-th release costs ``epsilon i^(-power) / zeta(power)``, where zeta is Riemann's function, so that all terms
@@ -124,12 +124,7 @@ class ZetaBudget(Component):
     16.549
     """
 
-    epsilon: Annotated[float, Field(gt=0)]
     power: Annotated[float, Field(ge=1.001, le=50)] = 1.1
-
-    @property
-    def total(self) -> float:
-        return self.epsilon
 
     def term(self, i: ArrayLike) -> NDArray[np.float64]:
         return np.asarray(self.epsilon * _counts("i", i, lowest=1) ** -self.power / _zeta(self.power, 1.0))
@@ -140,7 +135,7 @@ class ZetaBudget(Component):
         return np.asarray(self.epsilon * (1.0 - left))
 
 
-class UniformBudget(Component):
+class UniformBudget(_Finite):
     """A budget in equal terms for a number of releases; a client that has made them is no candidate any more.
 
     Attributes
@@ -149,12 +144,7 @@ class UniformBudget(Component):
     releases : number of terms, the horizon
     """
 
-    epsilon: Annotated[float, Field(gt=0)]
     releases: Annotated[int, Field(ge=1)]
-
-    @property
-    def total(self) -> float:
-        return self.epsilon
 
     def term(self, i: ArrayLike) -> NDArray[np.float64]:
         return np.where(_counts("i", i, lowest=1) <= self.releases, self.epsilon / self.releases, 0.0)

@@ -27,7 +27,6 @@ class Ledger(Protocol):
         ----------
         epsilon : of the further release by itself, by which its noise is scaled, > 0
         """
-        ...
 
 
 class Composition(Protocol):
@@ -57,12 +56,10 @@ class Composition(Protocol):
     @property
     def delta(self) -> float:
         """See above."""
-        ...
 
     @property
     def most_epsilon(self) -> float | None:
         """See above."""
-        ...
 
     def ledger(self, release_delta: float, rate: float | None) -> Ledger:
         """Return a ledger without releases.
@@ -72,7 +69,6 @@ class Composition(Protocol):
         release_delta : delta of each release by itself
         rate : probability with which a client takes part in a release, drawn for each by itself; None where it does
         """
-        ...
 
 
 LEDGER: Final = Contract("ledger of a composition", Ledger, {"add": Number(least=0)})

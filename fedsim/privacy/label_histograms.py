@@ -9,11 +9,10 @@ from pydantic import Field
 
 from fedsim.answers import Contract, Number, Numbers, same_shape
 from fedsim.arrays import FloatArray, IntArray
+from fedsim.privacy.mechanisms import laplace_scale
 from fedsim.registry import Component, Registry
 
 _TENTH: Final = 0.1
-_SMALLEST_EPSILON: Final = float(np.finfo(np.float64).tiny)
-_LARGEST_SCALE: Final = 1e300
 
 
 class LabelHistograms(Protocol):
@@ -34,7 +33,6 @@ class LabelHistograms(Protocol):
         ----------
         budget : epsilon that a client may leak in a run
         """
-        ...
 
     def release(self, counts: IntArray, epsilon: float, rng: Generator) -> FloatArray:
         """Return the shares of labels that the client sends, at least 0, shape (labels,).
@@ -45,7 +43,6 @@ class LabelHistograms(Protocol):
         epsilon : cost of the histogram
         rng : random generator of this release
         """
-        ...
 
 
 LABEL_HISTOGRAM: Final = Contract(
@@ -85,7 +82,7 @@ class LaplaceShares(_Paid):
 
     def release(self, counts: IntArray, epsilon: float, rng: Generator) -> FloatArray:
         """Return noisy shares of sum 1; equal shares where noise leaves none above 0."""
-        return _shares(_shares(counts) + rng.laplace(0.0, _scale(2.0, epsilon), counts.size))
+        return _shares(_shares(counts) + rng.laplace(0.0, laplace_scale(2.0, epsilon), counts.size))
 
 
 class LaplaceCounts(_Paid):
@@ -101,7 +98,7 @@ class LaplaceCounts(_Paid):
     """
 
     def release(self, counts: IntArray, epsilon: float, rng: Generator) -> FloatArray:
-        return _shares(counts + rng.laplace(0.0, _scale(1.0, epsilon), counts.size))
+        return _shares(counts + rng.laplace(0.0, laplace_scale(1.0, epsilon), counts.size))
 
 
 class ExactHistograms(Component):
@@ -131,12 +128,6 @@ def _shares(numbers: FloatArray | IntArray) -> FloatArray:
         return np.full(numbers.size, 1.0 / max(numbers.size, 1))
     kept = kept / largest  # their sum may be more than a float holds
     return np.asarray(kept / kept.sum())
-
-
-def _scale(sensitivity: float, epsilon: float) -> float:
-    if not epsilon >= 0:
-        raise ValueError(f"epsilon: {epsilon!r} is not allowed; it must be at least 0")
-    return min(sensitivity / max(epsilon, _SMALLEST_EPSILON), _LARGEST_SCALE)
 
 
 LABEL_HISTOGRAMS: Final = Registry(

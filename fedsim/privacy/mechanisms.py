@@ -22,6 +22,7 @@ from fedsim.registry import Component, Registry
 
 _LARGEST: Final = float(np.finfo(np.float32).max)
 _SMALLEST_EPSILON: Final = float(np.finfo(np.float64).tiny)
+_LARGEST_SCALE: Final = float(np.finfo(np.float64).max / 1e3)
 
 
 class Mechanism(Protocol):
@@ -49,7 +50,6 @@ class Mechanism(Protocol):
         buffers : coordinates that a mechanism may exempt, boolean, shape (d,)
         rng : random generator of this release
         """
-        ...
 
 
 @runtime_checkable
@@ -71,7 +71,6 @@ class NoisesStatistics(Protocol):
     @property
     def noise_statistics(self) -> bool:
         """See above."""
-        ...
 
 
 @runtime_checkable
@@ -95,7 +94,6 @@ class StatedNoise(Protocol):
         epsilon : cost of the release, >= 0
         buffers : coordinates that a mechanism may exempt, boolean, shape (d,)
         """
-        ...
 
 
 class TellsClipping(Protocol):
@@ -116,7 +114,6 @@ class TellsClipping(Protocol):
         update : float32, shape (d,)
         buffers : coordinates that a mechanism may exempt, boolean, shape (d,)
         """
-        ...
 
 
 @runtime_checkable
@@ -139,21 +136,17 @@ class CalibratedNoise(Protocol):
     @property
     def clipping_norm(self) -> float:
         """See above."""
-        ...
 
     @property
     def sensitivity(self) -> float:
         """See above."""
-        ...
 
     @property
     def delta(self) -> float:
         """See above."""
-        ...
 
     def clipped(self, update: Vector, buffers: Mask) -> Vector:
         """Return an update as it is before noise is added; see `TellsClipping.clipped`."""
-        ...
 
     def scale(self, epsilon: float) -> float:
         """Return the scale of the noise of a release: a standard deviation, or the mean size of Laplace noise.
@@ -162,7 +155,6 @@ class CalibratedNoise(Protocol):
         ----------
         epsilon : of the release, above 0
         """
-        ...
 
     def noise(self, epsilon: float, buffers: Mask, rng: np.random.Generator) -> FloatArray:
         """Return the noise of a release, shape (d,), 0 at exempt coordinates.
@@ -173,7 +165,6 @@ class CalibratedNoise(Protocol):
         buffers : coordinates that a mechanism may exempt, boolean, shape (d,)
         rng : random generator of this release
         """
-        ...
 
 
 class _StatingMechanism(Mechanism, NoisesStatistics, StatedNoise, TellsClipping, CalibratedNoise, Protocol):
@@ -270,7 +261,7 @@ class _LaplaceNoise(ClippedNoise):
 
     def scale(self, epsilon: float) -> float:
         """Return the mean size of the noise on a coordinate: the sensitivity over epsilon."""
-        return float(min(self.sensitivity / max(epsilon, _SMALLEST_EPSILON), np.finfo(np.float64).max / 1e3))
+        return laplace_scale(self.sensitivity, epsilon)
 
     def _drawn(self, scale: float, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
         return rng.laplace(0.0, scale, size)
@@ -333,10 +324,20 @@ class CoordinateClampLaplace(_LaplaceNoise):
         return self.delta_f
 
 
-def finite(update: Vector, epsilon: float, buffers: Mask) -> NDArray[np.float64]:
-    """Return the update in float64 without NaN and infinities, after a check of the arguments."""
+def laplace_scale(sensitivity: float, epsilon: float) -> float:
+    """Return the mean size of noise that makes a number of that sensitivity private, cut where floats end."""
+    _check(epsilon)
+    return float(min(sensitivity / max(epsilon, _SMALLEST_EPSILON), _LARGEST_SCALE))
+
+
+def _check(epsilon: float) -> None:
     if not epsilon >= 0:
         raise ValueError(f"epsilon: {epsilon!r} is not allowed; it must be at least 0")
+
+
+def finite(update: Vector, epsilon: float, buffers: Mask) -> NDArray[np.float64]:
+    """Return the update in float64 without NaN and infinities, after a check of the arguments."""
+    _check(epsilon)
     if update.ndim != 1 or update.shape != buffers.shape:
         raise ValueError(f"buffers: shape {buffers.shape} does not mark an update of shape {update.shape}")
     return np.nan_to_num(update.astype(np.float64), posinf=_LARGEST, neginf=-_LARGEST)

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fedsim.answers import Contract, Number
+from fedsim.privacy.mechanisms import laplace_scale
 from fedsim.registry import Component, Registry
 
 Numbers = NDArray[np.floating[Any]]
-_SMALLEST_EPSILON: Final = float(np.finfo(np.float64).tiny)
 
 
 class SideInformation(Protocol):
@@ -35,7 +35,6 @@ class SideInformation(Protocol):
     @property
     def share(self) -> float:
         """Share of a client's epsilon that its numbers cost together, in [0, 0.99]; 0 for numbers sent as they are."""
-        ...
 
     def release(self, name: str, value: float, epsilon: float, rng: Generator) -> float:
         """Return what the client sends in place of a number.
@@ -47,7 +46,6 @@ class SideInformation(Protocol):
         epsilon : cost of this number, >= 0
         rng : random generator of the numbers of this release
         """
-        ...
 
 
 SIDE_INFORMATION: Final = Contract(
@@ -77,13 +75,11 @@ class LaplaceNumbers(Component):
 
     def release(self, name: str, value: float, epsilon: float, rng: Generator) -> float:
         """Return the clipped and noised number; NaN counts as the largest loss, or as an accuracy gain of -1."""
-        if not epsilon >= 0:
-            raise ValueError(f"epsilon: {epsilon!r} is not allowed; it must be at least 0")
         least, most = (-1.0, 1.0) if name == "accuracy_gain" else (0.0, self.clip)
         worst = least if name == "accuracy_gain" else most
         clipped = min(max(worst if np.isnan(value) else value, least), most)
-        scale = min((most - least) / max(epsilon, _SMALLEST_EPSILON), np.finfo(np.float64).max / 1e3)
-        return float(min(max(clipped + rng.laplace(0.0, scale), least), most))
+        noisy = clipped + rng.laplace(0.0, laplace_scale(most - least, epsilon))
+        return float(min(max(noisy, least), most))
 
 
 class ExactNumbers(Component):

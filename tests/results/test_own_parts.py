@@ -13,7 +13,7 @@ from fedsim.answers.opened_files import NOT_TOLD, with_untold
 from fedsim.errors import RunError
 
 PARTS = """
-import os, shutil, socket, sqlite3, subprocess
+import functools, os, shutil, socket, sqlite3, subprocess
 import numpy as np
 from fedsim.selectors import Selector
 
@@ -49,6 +49,20 @@ class ByVariables(Selector):
     def select(self, view, rng):
         SEEN.append(view.round)
         return view.client[self.FIRST["places"]:LAST + 1]
+
+FEW = functools.partial(np.resize, new_shape=LAST)
+
+class ByPartial(Selector):
+    def select(self, view, rng):
+        return FEW(view.client)
+
+def cut(count):
+    return lambda select: lambda self, view, rng: select(self, view, rng)[:count]
+
+class ByDecorator(Selector):
+    @cut(LAST)
+    def select(self, view, rng):
+        return view.client
 
 class Listed(Selector):
     def select(self, view, rng):
@@ -184,12 +198,16 @@ def test_a_variable_of_a_selectors_module_has_changed(monkeypatch):
         run(by_variables, out="out", store=False)
 
 
-def test_a_variable_that_a_module_takes_from_the_environment_has_changed(monkeypatch):
-    run(scenario(selector="parts_of_a_run:ByVariables"), out="out", store=False)
+@pytest.mark.parametrize(
+    ("kind", "name"), [("ByVariables", "LAST"), ("ByPartial", "FEW"), ("ByDecorator", r"ByDecorator\.select")]
+)
+def test_a_variable_that_a_module_takes_from_the_environment_has_changed(kind, name, monkeypatch):
+    for _ in range(2):
+        run(scenario(selector=f"parts_of_a_run:{kind}"), out="out", store=False)
     monkeypatch.setenv("FEDSIM_TEST_AT_IMPORT", "3")
     del sys.modules["parts_of_a_run"]
-    with pytest.raises(RunError, match=r"module variable parts_of_a_run:LAST has changed"):
-        run(scenario(selector="parts_of_a_run:ByVariables"), out="out", store=False)
+    with pytest.raises(RunError, match=rf"module variable parts_of_a_run:{name} has changed"):
+        run(scenario(selector=f"parts_of_a_run:{kind}"), out="out", store=False)
 
 
 @pytest.mark.parametrize("kind", ["ByNetwork", "ByProcess"])

@@ -1,5 +1,6 @@
 """Local training as a plain loop over a module and an optimiser of torch, one client at a time."""
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -61,8 +62,9 @@ class Centred(Component):
 def trained(setup: TrainingSetup, job: TrainingJob) -> tuple[np.ndarray, float, float, dict[str, np.ndarray]]:
     """Return difference, loss, loss_rms and the optimiser's state of one client."""
     local, data = setup.local, setup.data
+    torch.manual_seed(setup.seed)
     module = setup.model.build(data.shape, data.classes)
-    parameters = list(module.parameters())
+    parameters = [one for one in module.parameters() if one.requires_grad]
     numbers = [*parameters, *module.buffers()]
     ends = np.cumsum([one.numel() for one in numbers])
     with torch.no_grad():
@@ -77,7 +79,9 @@ def trained(setup: TrainingSetup, job: TrainingJob) -> tuple[np.ndarray, float, 
     losses: list[torch.Tensor] = []
     first_pass = 0
     steps = int(local.batches(job.rows.size, job.work, 2 if norm else 1))
-    for epoch in range(local.epochs):
+    offset = np.zeros(sum(one.numel() for one in parameters), np.float32) if job.offset is None else job.offset
+    added = torch.split(torch.from_numpy(offset), [one.numel() for one in parameters])
+    for epoch in itertools.count():
         order = job.rng.permutation(job.rows.size)
         batches = [order[begin : begin + local.batch_size] for begin in range(0, order.size, local.batch_size)]
         whole = [batch for batch in batches if batch.size == local.batch_size]
@@ -92,7 +96,9 @@ def trained(setup: TrainingSetup, job: TrainingJob) -> tuple[np.ndarray, float, 
             each = functional.cross_entropy(module(images), torch.from_numpy(data.train_y[rows]), reduction="none")
             pull = sum(((one - old) ** 2).sum() for one, old in zip(parameters, start, strict=True))
             optimizer.zero_grad()
-            torch.autograd.backward(each.mean() + local.proximal / 2 * pull)
+            more = sum((one.flatten() * part).sum() for one, part in zip(parameters, added, strict=True))
+            torch.autograd.backward(each.mean() + local.proximal / 2 * pull + more)
+            nn.utils.clip_grad_norm_(parameters, local.clip_norm or float("inf"))
             optimizer.step()
             losses.append(each.detach().double())
             steps -= 1
@@ -107,8 +113,8 @@ def trained(setup: TrainingSetup, job: TrainingJob) -> tuple[np.ndarray, float, 
 
 def _optimizer(parameters: list[nn.Parameter], local: Any) -> torch.optim.Optimizer:
     if local.optimizer == "adam":
-        return torch.optim.Adam(parameters, lr=local.learning_rate, foreach=False)
-    return torch.optim.SGD(parameters, lr=local.learning_rate, momentum=local.momentum, foreach=False)
+        return torch.optim.Adam(parameters, lr=local.learning_rate, weight_decay=local.weight_decay, foreach=False)
+    return torch.optim.SGD(parameters, local.learning_rate, local.momentum, 0.0, local.weight_decay, foreach=False)
 
 
 def _restore(optimizer: torch.optim.Optimizer, parameters: list[nn.Parameter], state: Mapping[str, np.ndarray]) -> None:

@@ -1,12 +1,11 @@
 """How a server combines what has arrived: weighted differences, whole models, and the step of its optimiser."""
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal, Protocol, get_args
+from typing import Final, Literal, Protocol, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray, Vector, all_of
+from fedsim.arrays import FloatArray, Vector, all_of, read_only
 from fedsim.errors import ScenarioError
 from fedsim.learning.aggregation.contracts import AGGREGATION, AGGREGATIONS, Aggregator
 from fedsim.learning.server_optimizers.contracts import SERVER_OPTIMIZER, ServerOptimizer, ServerState, sum_of
@@ -26,7 +25,6 @@ class Incoming(Protocol):
 
     def stepped(self, parameters: int, model: Vector, state: ServerState | None) -> tuple[Vector, ServerState | None]:
         """Return the next model and state of the server optimiser."""
-        ...
 
 
 def incoming(aggregator: Aggregator, optimizer: ServerOptimizer, model: Vector, count: int) -> Incoming:
@@ -79,7 +77,7 @@ class Gathered:
         share = float(weights.sum())
         updates = self._updates[: weights.size]
         rule = AGGREGATION.checked(self._aggregator)
-        found = rule.combine(_read_only(updates), _read_only(weights / share), parameters)
+        found = rule.combine(read_only(updates), read_only(weights / share), parameters)
         update = share * found.astype(np.float64)
         if self._optimizer.adds_update:
             return sum_of(model, update), None
@@ -103,10 +101,10 @@ def stepped(
     """Return the next model and state after one update; only parameters are stepped on, buffers are averaged."""
     rule = SERVER_OPTIMIZER.checked(optimizer)
     before = rule.init(parameters) if state is None else state
-    found, after = rule.step(_read_only(model[:parameters]), _read_only(update[:parameters]), before)
+    found, after = rule.step(read_only(model[:parameters]), read_only(update[:parameters]), before)
     buffers = sum_of(model[parameters:], update[parameters:])
     # A copy, so that an optimiser that writes on its result later does not change other models.
-    kept = {name: _read_only(values) for name, values in after.items()}
+    kept = {name: read_only(values) for name, values in after.items()}
     return np.concatenate([np.asarray(found, dtype=np.float32), buffers]), kept
 
 
@@ -131,12 +129,6 @@ def checked_weights(weights: FloatArray, count: int, what: str, *, of_a_mean: bo
     if of_a_mean and (np.any(chosen < 0) or abs(chosen.sum() - 1) > _SUM_TOLERANCE):
         raise ValueError(f"weights: {weights!r}; for a mean of {what} they are at least 0 and sum to 1")
     return chosen
-
-
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 def check_of(of: str) -> None:

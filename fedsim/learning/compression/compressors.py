@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from fedsim.answers import Contract, Flag, Free, Number, Numbers, same_shape
-from fedsim.arrays import Vector
+from fedsim.arrays import Vector, read_only
 from fedsim.identity import identity
 from fedsim.learning.contracts import Release
 from fedsim.learning.models.layout import ModelLayout
@@ -140,10 +140,8 @@ class Compress(UpdateStep):
         if self.remembers and LEFT_OUT in message.memory:
             owed[:parameters] += message.memory[LEFT_OUT]
         rng = self._streams.generator("compression", sender.client, sender.version, sender.repeat)
-        shown = owed[:parameters].view()
-        shown.flags.writeable = False
         message.numbers = owed.copy()
-        message.numbers[:parameters] = self._compressor.compress(shown, self._tensors, rng)
+        message.numbers[:parameters] = self._compressor.compress(read_only(owed[:parameters]), self._tensors, rng)
         if self.remembers:
             message.memory = {**message.memory, LEFT_OUT: owed[:parameters] - message.numbers[:parameters]}
 

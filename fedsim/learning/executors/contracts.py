@@ -167,12 +167,10 @@ class Executor(Protocol):
 
         A store keeps results of different fingerprints apart.
         """
-        ...
 
     @property
     def max_batch(self) -> int:
         """Most trainings that one call is given, at least 1."""
-        ...
 
     def train(self, jobs: Sequence[TrainingJob]) -> Iterable[TrainingResult]:
         """Return what each job learns, in their order; a result depends on its own job alone.
@@ -184,7 +182,6 @@ class Executor(Protocol):
         ----------
         jobs : at most ``max_batch`` of them
         """
-        ...
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> Sequence[Evaluation]:
         """Return loss and metrics of each job, in their order; a result depends on its own job alone.
@@ -197,7 +194,6 @@ class Executor(Protocol):
         ----------
         jobs : any number of them
         """
-        ...
 
 
 @dataclass(frozen=True)

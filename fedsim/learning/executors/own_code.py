@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from fedsim.answers import FAILURES, attributed, failed
 from fedsim.code_digest import is_builtin
@@ -71,7 +71,11 @@ class Sandbox:
             for name, array in own.items()
             if array is not None
         ]
-        self._layers = [(where, part._modules, dict(part._modules)) for where, part, _ in self._parts]
+        self._tables = [
+            (where, part, own, dict(own))
+            for where, part, _ in self._parts
+            for own in (part._parameters, part._buffers, part._modules)
+        ]
         self._wanted = [(name, one, one.requires_grad) for name, one in flat.module.named_parameters()]
         self._constant: list[tuple[dict[str, Any], str, Any]] = []
         self._shown: list[tuple[dict[str, Any], str]] = []
@@ -85,7 +89,9 @@ class Sandbox:
                     self._shown.append((vars(part), attribute))
                     values.append(value)
         self._before = _copies(values, self._inner()) or []
-        self._noted: list[str] | None = None
+        self._noted: list[tuple[str, Any]] | None = None
+        self.forgets: bool = False
+        """Whether attributes are put back after each step."""
 
     def __enter__(self) -> None:
         """Let a training or a pass begin."""
@@ -103,61 +109,74 @@ class Sandbox:
             self._put_back()
 
     def _check(self) -> None:
+        for what, allowed in (*self._of_numbers(), *self._of_layers()):
+            raise StateError(f"model {self._name}: a pass {what}", f"allowed: {allowed}")
+
+    def _of_numbers(self) -> Iterator[tuple[str, str]]:
+        """Yield what passes have done that no update has, and what they may do."""
         for name, own, last, array, version in self._arrays:
             if (version is not None and array._version != version) or own.get(last) is not array:
-                raise StateError(
-                    f"model {self._name}: a pass changes {name}, which is no part of an update",
-                    "allowed: parameters that are trained, and buffers that a pass in training mode changes",
-                )
+                allowed = "parameters that are trained, and buffers that a pass in training mode changes"
+                yield f"changes {name}, which is no part of an update", allowed
         known = {id(array) for _, _, _, array, _ in self._arrays}
         for name, parameter in self._flat.module.named_parameters():
             if id(parameter) not in known:
-                raise StateError(
-                    f"model {self._name}: a pass makes {name}, which is not trained",
-                    "allowed: layers that are made with the model",
-                )
+                yield f"makes {name}, which is not trained", "layers that are made with the model"
+        for name, part in self._made():
+            if name.rpartition(".")[2] not in part._non_persistent_buffers_set:
+                yield f"makes the buffer {name}, which is no part of an update", "buffers that are made with the model"
         for name, parameter, wanted in self._wanted:
             if parameter.requires_grad != wanted:
-                raise StateError(
-                    f"model {self._name}: a pass changes whether {name} is trained",
-                    "allowed: what is trained from the first batch on",
-                )
-        for where, own, layers in self._layers:
-            if changed := [name for name in {**own, **layers} if own.get(name) is not layers.get(name)]:
-                raise StateError(
-                    f"model {self._name}: a pass puts another layer in the place of {where}{changed[0]}",
-                    "allowed: layers that are made with the model",
-                )
+                yield f"changes whether {name} is trained", "what is trained from the first batch on"
+
+    def _of_layers(self) -> Iterator[tuple[str, str]]:
+        for where, part, own, layers in self._tables:
+            changed = [name for name in {**own, **layers} if own.get(name) is not layers.get(name)]
+            if changed and own is part._modules:
+                yield f"puts another layer in the place of {where}{changed[0]}", "layers that are made with the model"
+
+    def _made(self) -> Iterator[tuple[str, nn.Module]]:
+        """Yield buffers that passes have made, with their layers."""
+        for where, part, own, before in self._tables:
+            if own is part._buffers:
+                made = (name for name, array in own.items() if array is not None and before.get(name) is None)
+                yield from ((where + name, part) for name in made)
+
+    def settle(self) -> list[slice]:
+        """Settle the module after a step, see `FlatModule.settle`."""
+        missing = self._flat.settle()
+        if self.forgets:
+            self._flat.gather()
+            self._put_back()
+        return missing
 
     @contextmanager
-    def noting(self) -> Iterator[list[str]]:
-        """Note the attributes that passes change meanwhile, which are put back as ever."""
-        noted = self._noted = list[str]()
+    def noting(self) -> Iterator[list[tuple[str, Any]]]:
+        """Note attributes that passes change meanwhile, and their values; they are put back as ever."""
+        noted = self._noted = list[tuple[str, Any]]()
         try:
             yield noted
         finally:
             self._noted = None
 
-    def _changed(self) -> Iterator[str]:
-        """Yield attributes that differ from those of the module as it was built."""
+    def _changed(self) -> Iterator[tuple[str, Any]]:
+        """Yield attributes that differ from those of the module as it was built, and their values."""
         for where, part, names in self._parts:
-            yield from (where + name for name in sorted(vars(part).keys() ^ names))
+            yield from ((where + name, vars(part).get(name)) for name in sorted(vars(part).keys() ^ names))
+        yield from ((name, None) for name, _ in self._made())
         for own, name, value in self._constant:
-            if own.get(name) is not value and own.get(name) != value:
-                yield name
+            if own.get(name) is not value and (isinstance(own.get(name), Tensor) or own.get(name) != value):
+                yield name, own.get(name)
         for (own, name), value in zip(self._shown, self._before, strict=True):
             if content_of(own.get(name)) != content_of(value):
-                yield name
+                yield name, own.get(name)
 
     def _put_back(self) -> None:
-        for _, own, last, array, _ in self._arrays:
-            own[last] = array
         for _, parameter, wanted in self._wanted:
             parameter.requires_grad_(wanted)
-        for _, own, layers in self._layers:
-            if own != layers:
-                own.clear()
-                own.update(layers)
+        for _, _, own, before in self._tables:
+            own.clear()
+            own.update(before)
         for _, part, names in self._parts:
             if vars(part).keys() != names:
                 for name in vars(part).keys() - names:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fedsim.arrays import FloatArray, Vector
+from fedsim.arrays import FloatArray, Vector, read_only
 from fedsim.learning.executors.batches import Batches, Drawing
 from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import StateError, TrainingJob, TrainingResult, TrainingSetup
@@ -152,7 +152,7 @@ class Trainer:
         loss, kept = self._objective.mean(scores, labels)
         own = self._own_loss
         torch.autograd.backward(loss if own is None else own(loss, scores, images, labels))
-        still = [] if self.sandbox is None else self.flat.settle()
+        still = [] if self.sandbox is None else self.sandbox.settle()
         self._missed.update(place.start for place in still)
         self._optimizer.step(self._gradient, still=still)
         return loss, kept
@@ -168,10 +168,9 @@ class Trainer:
         loss_rms = float(self._objective.of_samples(seen).double().square().mean().sqrt())
         difference = self.flat.numbers()
         difference -= job.base
-        difference.flags.writeable = False
         state = self._optimizer.state() if self._keeps else {}
         state = in_order(state, self.flat.layout.parameters, self.flat.outward)
-        return TrainingResult(difference, total / passed, loss_rms, state)
+        return TrainingResult(read_only(difference), total / passed, loss_rms, state)
 
     def _check_gradients(self, steps: int) -> None:
         """Refuse parameters without a gradient in some steps, where the optimiser counts the steps of each."""

@@ -100,6 +100,11 @@ class Update:
         return self.result is not None
 
     @property
+    def keys(self) -> tuple[int, ...]:
+        """Those of the stream of what own code draws for it, whatever executor, machine or release computes."""
+        return self.client, self.base.version, self.repeat
+
+    @property
     def sender(self) -> Sender:
         return Sender(self.client, self.base.version, self.repeat, self.release)
 
@@ -160,6 +165,12 @@ class Model:
         """Whether it is yet to be made of an update that starts from another model than it."""
         recipe = self.recipe
         return recipe is not None and any(update.base is not recipe.models[0] for update in recipe.updates)
+
+    @property
+    def keys(self) -> tuple[int, ...]:
+        """As those of an update, as long as it has its recipe."""
+        updates = self.recipe.updates if self.recipe is not None else ()
+        return self.version, *(key for update in updates for key in update.keys)
 
     def needs(self) -> "Sequence[Model | Update]":
         return () if self.recipe is None else [*self.recipe.models, *self.recipe.updates]

@@ -241,7 +241,8 @@ def _probe(part: object, tensors: list[int], size: int, clients: int) -> Iterato
 
 
 def _bytes(values: Mapping[str, Any] | Sequence[Any]) -> Iterator[bytes]:
-    for name, value in _named(values) if isinstance(values, Mapping) else enumerate(values):
+    pairs: Iterable[tuple[Any, Any]] = sorted(values.items()) if isinstance(values, Mapping) else enumerate(values)
+    for name, value in pairs:
         yield str(name).encode()
         if isinstance(value, np.ndarray):
             yield f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes()
@@ -249,7 +250,3 @@ def _bytes(values: Mapping[str, Any] | Sequence[Any]) -> Iterator[bytes]:
             yield from _bytes(value)
         else:
             yield repr(value).encode()
-
-
-def _named(table: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
-    return sorted(table.items())

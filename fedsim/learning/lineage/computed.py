@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from fedsim.arrays import IntArray, Vector
+from fedsim.arrays import IntArray, Vector, read_only
 from fedsim.learning.aggregation.combining import difference_from
 from fedsim.learning.drawn_samples import SampleDraws
 from fedsim.learning.executors.contracts import Executor, OptimizerState, StateError, TrainingJob, TrainingResult
@@ -63,7 +63,7 @@ class Computation:
         self._afterwards: Callable[[], None] = lambda: None
         self.distrust: Callable[[], None] = lambda: None
         self._found: Callable[[Mapping[Model, Recipe]], None] = _nothing
-        self._rows = rows
+        self._rows, self._streams = rows, streams
         self._draws = SampleDraws(streams, np.array([part.size for part in rows], dtype=np.int64))
         self._generators = streams.pool("training")
 
@@ -178,7 +178,7 @@ class Computation:
 
     def _drawing(self, node: Node) -> AbstractContextManager[None]:
         """Let draws of the user's own rules depend on what is made alone."""
-        return generators_of(node.digest) if self._own else nullcontext()
+        return generators_of(self._streams.digest("own-rule", *node.keys)) if self._own else nullcontext()
 
     def _left(self, update: Update, result: TrainingResult) -> tuple[TrainingResult, OptimizerState]:
         """Return a result as the local algorithm and the draw of samples leave it, and the algorithm's state."""
@@ -187,9 +187,7 @@ class Computation:
             difference, own = self.local.left(update, result.difference)
             result = result._replace(difference=difference)
         if update.draw is not None and update.draw.scale != 1.0:
-            difference = result.difference * np.float32(update.draw.scale)
-            difference.flags.writeable = False
-            result = result._replace(difference=difference)
+            result = result._replace(difference=read_only(result.difference * np.float32(update.draw.scale)))
         return result, own
 
     def _report(self, result: TrainingResult) -> Record:
@@ -370,7 +368,6 @@ def _optimizer_state(update: Update) -> OptimizerState:
 
 def _without_samples(update: Update) -> TrainingResult:
     """Return the result of a training without samples, which leaves the client's state as it was."""
-    zero = np.zeros_like(update.base.vector)
-    zero.flags.writeable = False
+    zero = read_only(np.zeros_like(update.base.vector))
     before = {name: values for name, values in update.memory.items() if not name.startswith(STEPS)}
     return TrainingResult(zero, math.nan, math.nan, before)

@@ -175,7 +175,8 @@ class Evaluations:
                 jobs = {}
                 for one in rest[first : first + most]:
                     with naming(clients=[one]):
-                        jobs[digests[one]] = EvaluationJob(local.own_model(vector, states[one]), tests.rows[one])
+                        own = local.own_model(vector, states[one], one, model.version)
+                        jobs[digests[one]] = EvaluationJob(own, tests.rows[one])
                 with naming(clients=rest[first : first + most]):
                     known |= self._now(jobs)
         found = {client: known[digest] for client, digest in digests.items()}

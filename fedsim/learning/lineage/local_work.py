@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray, Vector
+from fedsim.arrays import BoolArray, FloatArray, IntArray, Vector, read_only
 from fedsim.errors import ScenarioError
 from fedsim.learning.aggregation.combining import Incoming, WeightedSum
 from fedsim.learning.algorithms.contracts import (
@@ -29,6 +29,7 @@ from fedsim.learning.models.layout import ModelLayout, NarrowModel, Widths, held
 from fedsim.learning.schedules import SCHEDULE, ConstantRate
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer, ServerState
 from fedsim.learning.steps.listed import Steps
+from fedsim.streams import Streams
 from fedsim.units import BITS_PER_FLOAT32
 
 _MOST_PARTS: Final = 256
@@ -43,10 +44,11 @@ class LocalWork:
         layout: ModelLayout,
         narrow: Sequence[NarrowModel],
         samples: IntArray,
+        streams: Streams,
     ) -> None:
         self.own: Final = is_own(algorithm) or is_own(local.schedule)
         self.algorithm = ALGORITHM.checked(algorithm, corrects=algorithm.corrects)
-        self._local, self._layout, self._narrow, self._samples = local, layout, narrow, samples
+        self._local, self._layout, self._narrow, self._samples, self._streams = local, layout, narrow, samples, streams
         self._shared = self.algorithm.part(layout)
         if self._shared is not None and not self._shared[: layout.parameters].any():
             raise ScenarioError(
@@ -108,12 +110,11 @@ class LocalWork:
             memory = self.algorithm.end(self._task(training), difference) if self.algorithm.remembers else {}
         part = self.part(training)
         if part is not None:
-            difference = np.where(part, difference, np.float32(0.0))
-            difference.flags.writeable = False
+            difference = read_only(np.where(part, difference, np.float32(0.0)))
         return difference, {OWN + name: values for name, values in memory.items()}
 
-    def own_model(self, model: Vector, state: State) -> Vector:
-        with generators_of(state.digest) if self.own else nullcontext():
+    def own_model(self, model: Vector, state: State, client: int, version: int) -> Vector:
+        with self._drawing_of(client, version):
             return self.algorithm.own_model(self._layout, model, _own(state.value or {}))
 
     def sum_of(
@@ -158,7 +159,10 @@ class LocalWork:
 
     def _drawing(self, training: Update) -> AbstractContextManager[None]:
         """Let draws of the user's own algorithm and schedule depend on the training alone."""
-        return generators_of(training.work_digest) if self.own else nullcontext()
+        return self._drawing_of(*training.keys)
+
+    def _drawing_of(self, *keys: int) -> AbstractContextManager[None]:
+        return generators_of(self._streams.digest("own-training", *keys)) if self.own else nullcontext()
 
     def _drift_weight(self, training: Update) -> float:
         with naming([training]):

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from fedsim.arrays import Vector
+from fedsim.arrays import Vector, read_only
 from fedsim.errors import PartError
 from fedsim.learning.data.shapes import Shape
 from fedsim.learning.generators import own_generators, torch_generator
@@ -85,10 +85,8 @@ class FlatModule:
         norms = [(name, layer) for name, layer in module.named_modules() if isinstance(layer, _NORMS)]
         prefixes = tuple(f"{name}." if name else "" for name, _ in norms)
         normed = [bool(norms) and name.startswith(prefixes) for name, _ in (*parameters, *buffers)]
-        initial = self.numbers()
-        initial.flags.writeable = False
         self.layout = ModelLayout(
-            initial=initial,
+            initial=read_only(self.numbers()),
             parameters=count,
             exempt=np.repeat(normed, sizes) | (np.arange(sum(sizes)) >= count),
             smallest_batch=2 if norms else 1,
@@ -172,16 +170,20 @@ class FlatModule:
         first, bytes_each = self.vector.data_ptr(), self.vector.element_size()
         entries, constants = [], {}
         places = {tensor.data_ptr(): piece for _, _, tensor, piece in self.typed}
-        for name, array in self.module.state_dict().items():
-            if not isinstance(array, Tensor):  # what a layer of the user's keeps beside them
+        # By their names, since a state may consist of copies.
+        parameters = dict(self.module.named_parameters(remove_duplicate=False))
+        own = parameters | dict(self.module.named_buffers(remove_duplicate=False))
+        for name, stated in self.module.state_dict().items():
+            if not isinstance(stated, Tensor):  # what a layer of the user's keeps beside them
                 continue
+            array = own.get(name, stated)
             tensor = places.get(array.data_ptr(), array)
             offset = (tensor.data_ptr() - first) // bytes_each
+            dtype = dtypes[name] if _name_of(dtypes[name]) in np.sctypeDict else torch.float32  # NumPy has no bfloat16
             if tensor.dtype == torch.float32 and tensor.numel() and 0 <= offset < self.vector.numel():
-                dtype = str(dtypes[name]).removeprefix("torch.")
-                entries.append(Entry(name, offset, tuple(tensor.shape), dtype))
+                entries.append(Entry(name, offset, tuple(tensor.shape), _name_of(dtype)))
             else:
-                constants[name] = tensor.cpu().to(dtypes[name]).numpy().copy()
+                constants[name] = tensor.detach().cpu().to(dtype).numpy().copy()
         return {"entries": tuple(entries), "constants": constants}
 
     def _move(
@@ -271,6 +273,10 @@ def _changing_buffers(module: nn.Module, also: Collection[str] = ()) -> Iterator
         counts = buffer.is_floating_point() or name.rpartition(".")[2] == _COUNTER
         if (name in persistent and counts) or name in also:
             yield name, buffer
+
+
+def _name_of(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def _turn_constants(module: nn.Module) -> None:

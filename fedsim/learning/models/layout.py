@@ -61,7 +61,8 @@ class ModelLayout:
             for length in entry.shape:
                 size *= length
             values = vector[entry.offset : entry.offset + size].reshape(entry.shape)
-            named[entry.name] = values.astype(entry.dtype)
+            whole = np.dtype(entry.dtype).kind not in "fc"
+            named[entry.name] = np.array(np.rint(values) if whole else values, entry.dtype)  # as where it is loaded
         return named | dict(self.constants)
 
 

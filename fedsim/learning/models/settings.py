@@ -107,7 +107,6 @@ class ModelPart(Protocol):
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
         """Return a fresh module for samples of a shape, see `fedsim.learning.data.shapes`; torch's seed is set."""
-        ...
 
 
 @runtime_checkable
@@ -116,7 +115,6 @@ class CanNarrow(Protocol):
 
     def narrowed(self, ratio: float) -> ModelPart:
         """Return the same model with a ratio in (0, 1) of the channels of each hidden layer, its arrays named alike."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,6 @@ class BringsSteps(Protocol):
 
     def update_steps(self, run: Any) -> Sequence[Any]:
         """Return the steps that the part brings."""
-        ...
 
 
 BRINGS_STEPS: Final = Contract(

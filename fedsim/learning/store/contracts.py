@@ -23,23 +23,18 @@ class Store(Protocol):
 
     def records(self, digests: Sequence[str]) -> dict[str, Record]:
         """Return the stored records among these digests."""
-        ...
 
     def put_records(self, records: Mapping[str, Record]) -> None:
         """Store records under their digests for good: no rule removes a record."""
-        ...
 
     def arrays(self, digest: str) -> Arrays | None:
         """Return the arrays stored under a digest, read-only, bit by bit as they were put; None if there are none."""
-        ...
 
     def put_arrays(self, digest: str, arrays: Arrays) -> None:
         """Store arrays under a digest, as long as there is room for them; those used longest ago go first."""
-        ...
 
     def remove_arrays(self, digest: str) -> None:
         """Remove the arrays under a digest, if there are any."""
-        ...
 
 
 _DEFAULT_BYTES: Final = 2**28

@@ -8,6 +8,7 @@ from pydantic import Field
 from fedsim.arrays import FloatArray
 from fedsim.errors import DataError
 from fedsim.learning.data.datasets import Dataset
+from fedsim.learning.models.scoring import binary_cross_entropy, in_columns, joined
 from fedsim.learning.tasks.contracts import Metrics
 from fedsim.learning.tasks.ignored import Ignored, IgnoringMetric, IgnoringTask, check_numbers, counted, means
 from fedsim.learning.tasks.of_labels import macro_f1
@@ -28,8 +29,6 @@ class SubsetAccuracy(IgnoringMetric):
     ignore: Ignored[NoLabel] | None = None
 
     def sums(self, scores: Any, targets: Any) -> Any:
-        from fedsim.learning.models.scoring import in_columns
-
         check_numbers(scores, targets)
         right = (scores > 0) == (targets > 0)
         if not self.ignore:
@@ -52,8 +51,6 @@ class _OfSets(IgnoringMetric):
         return 3 * outputs
 
     def sums(self, scores: Any, targets: Any) -> Any:
-        from fedsim.learning.models.scoring import joined
-
         check_numbers(scores, targets)
         said, true = (scores > 0).float(), (targets > 0).float()
         if self.ignore:
@@ -128,8 +125,6 @@ class MultiLabel(IgnoringTask):
         return int(data.train_y.shape[-1])
 
     def losses(self, scores: Any, targets: Any) -> Any:
-        from fedsim.learning.models.scoring import binary_cross_entropy
-
         check_numbers(scores, targets)
         each = binary_cross_entropy(scores, targets)
         if self.ignore:

@@ -10,6 +10,7 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import LABELS
 from fedsim.errors import DataError
 from fedsim.learning.data.datasets import Dataset
+from fedsim.learning.models.scoring import cross_entropy, joined, moved, one_hot
 from fedsim.learning.tasks.contracts import Metric, Metrics
 from fedsim.learning.tasks.ignored import Ignored, IgnoringTask, counted
 
@@ -60,8 +61,6 @@ class MacroF1(Metric):
         return 3 * outputs
 
     def sums(self, scores: Any, targets: Any) -> Any:
-        from fedsim.learning.models.scoring import joined, one_hot
-
         said, true = one_hot(scores.argmax(1), scores.shape[1]), one_hot(targets, scores.shape[1])
         return joined(said * true, said, true)
 
@@ -147,11 +146,7 @@ class Classification(IgnoringTask):
         return tested, [part[train[part]] for part in rows]
 
     def losses(self, scores: Any, targets: Any) -> Any:
-        from fedsim.learning.models.scoring import cross_entropy
-
         return cross_entropy(scores, targets)
 
     def batch(self, inputs: Any, targets: Any, generator: Any) -> tuple[Any, Any]:
-        from fedsim.learning.models.scoring import moved
-
         return moved(inputs, generator, flip=self.flip, shift=self.shift), targets

@@ -6,6 +6,7 @@ import numpy as np
 
 from fedsim.errors import DataError
 from fedsim.learning.data.datasets import Dataset
+from fedsim.learning.models.scoring import in_columns
 from fedsim.learning.tasks.contracts import Metrics
 from fedsim.learning.tasks.ignored import Ignored, IgnoringMetric, IgnoringTask, counted, errors, means
 
@@ -16,8 +17,6 @@ class _OfNumbers(IgnoringMetric):
     targets: ClassVar[str] = "numbers"
 
     def _summed(self, values: Any, targets: Any) -> Any:
-        from fedsim.learning.models.scoring import in_columns
-
         if not self.ignore:
             return means(values, targets, ())[:, None]
         known = counted(targets, self.ignore).float()

@@ -7,6 +7,7 @@ import numpy as np
 from fedsim.arrays import FloatArray
 from fedsim.errors import DataError
 from fedsim.learning.data.datasets import Dataset
+from fedsim.learning.models.scoring import cross_entropy, in_columns
 from fedsim.learning.tasks.contracts import Metrics
 from fedsim.learning.tasks.ignored import Ignored, IgnoringMetric, IgnoringTask, check_places, counted
 
@@ -29,8 +30,6 @@ class TokenAccuracy(_OfTokens):
     name: ClassVar[str] = "accuracy"
 
     def sums(self, scores: Any, targets: Any) -> Any:
-        from fedsim.learning.models.scoring import in_columns
-
         check_places(scores, targets)
         known = counted(targets, self.ignore or ()).float()
         return in_columns(((scores.argmax(-1) == targets) * known).sum(1), known.sum(1))
@@ -42,8 +41,6 @@ class Perplexity(_OfTokens):
     name: ClassVar[str] = "perplexity"
 
     def sums(self, scores: Any, targets: Any) -> Any:
-        from fedsim.learning.models.scoring import in_columns
-
         check_places(scores, targets)
         known = counted(targets, self.ignore or ())
         return in_columns((_cross_entropy(scores, targets, known) * known).sum(1), known.float().sum(1))
@@ -101,6 +98,4 @@ class NextToken(IgnoringTask):
 
 def _cross_entropy(scores: Any, targets: Any, known: Any) -> Any:
     """Return the cross-entropy of each target; that of token 0 where it does not count."""
-    from fedsim.learning.models.scoring import cross_entropy
-
     return cross_entropy(scores, targets.masked_fill(~known, 0))

@@ -1,5 +1,6 @@
 """Random modules of users under every executor: a training gives the same numbers in any company, or is refused."""
 
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -7,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from fedsim import Component, Scenario, simulate
+from fedsim import Scenario, simulate
 from fedsim.errors import FedsimError
-from fedsim.learning import Dataset, EvaluationJob, ExecutorChoice, LocalTraining, TrainingJob, TrainingSetup
+from fedsim.learning import MODELS, Dataset, EvaluationJob, ExecutorChoice, LocalTraining, TrainingJob, TrainingSetup
 from fedsim.learning.algorithms.moon import Moon
 from fedsim.learning.models.flat_module import build_flat
 from tests.support.odd_modules import REFUSED, OddModel, odd_models
@@ -19,21 +20,20 @@ X, Y = RNG.normal(size=(96, 6)).astype(np.float32), RNG.integers(0, 3, 96)
 DATA = Dataset(X, Y, X[:20], Y[:20], classes=3)
 
 
-class Growing(Component):
-    """A model with a layer that its first pass makes."""
+class Growing(nn.Module):
+    """Its first pass makes a layer, or a buffer that its state has or has not."""
 
-    def build(self, shape, classes):
-        class Module(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.scores = nn.Linear(shape[0], classes)
+    def __init__(self, makes):
+        super().__init__()
+        self.makes, self.scores = makes, nn.Linear(6, 3)
+        self.register_buffer("mean", None)
 
-            def forward(self, x):
-                if not hasattr(self, "grown"):
-                    self.grown = nn.Linear(shape[0], shape[0])
-                return self.scores(self.grown(x))
-
-        return Module()
+    def forward(self, x):
+        if self.makes == "layer" and not hasattr(self, "grown"):
+            self.grown = nn.Linear(6, 6)
+        if self.makes != "layer" and self.training and self.mean is None:
+            self.register_buffer("mean", x.detach().mean(0), persistent=self.makes == "buffer")
+        return self.scores(self.grown(x) if self.makes == "layer" else x if self.mean is None else x - self.mean)
 
 
 def bits(results):
@@ -42,7 +42,8 @@ def bits(results):
 
 def setup_of(habits, momentum=0.0):
     local = LocalTraining(learning_rate=0.1, epochs=2, batch_size=7, momentum=momentum)
-    return TrainingSetup(OddModel(habits=habits), DATA, local, 0)
+    model = MODELS.make(habits) if isinstance(habits, nn.Module) else OddModel(habits=habits)
+    return TrainingSetup(model, DATA, local, 0)
 
 
 def jobs(setup, clients):
@@ -65,10 +66,14 @@ def check(kind, setup):
     return together
 
 
+def generators():
+    return random.getstate(), np.random.get_state()[1].tobytes(), torch.get_rng_state().tolist()  # noqa: NPY002
+
+
 @pytest.mark.parametrize(("first", "last"), [(0, 3), pytest.param(3, 200, marks=pytest.mark.slow)])
 def test_a_training_is_alone_or_refused(first, last, monkeypatch):
     monkeypatch.setenv("FEDSIM_WORKERS", "2")
-    refused = 0
+    refused, before = 0, generators()
     for number, habits in list(enumerate(odd_models(200)))[first:last]:
         setup = setup_of(habits, momentum=0.9 * (number % 2))
         found = check("sequential", setup)
@@ -84,6 +89,7 @@ def test_a_training_is_alone_or_refused(first, last, monkeypatch):
                 near = [np.frombuffer(one[:-16], np.float32) for one in (*found, *other)]
                 for one, wanted in zip(near[len(found) :], near, strict=False):
                     np.testing.assert_allclose(one, wanted, atol=1e-5, err_msg=str(habits))
+        assert generators() == before
     assert refused < 2 * (last - first)
 
 
@@ -96,20 +102,20 @@ def test_the_model_that_a_loss_compares_with_is_alone_too(habit):
     assert bits(executor.train(first)) == bits(executor.train(second))
 
 
-def test_a_layer_that_a_pass_makes_is_refused_by_its_name():
-    setup = replace(setup_of(()), model=Growing())
-    with pytest.raises(FedsimError, match=r"a pass makes grown\.weight, which is not trained"):
-        ExecutorChoice("sequential").build(setup).train(jobs(setup, [0]))
+@pytest.mark.parametrize(
+    ("makes", "said"),
+    [
+        ("layer", r"a pass makes grown\.weight, which is not trained"),
+        ("buffer", "a pass makes the buffer mean, which is no part of an update"),
+    ],
+)
+def test_what_a_pass_makes_is_refused_by_its_name(makes, said):
+    with pytest.raises(FedsimError, match=said):
+        list(ExecutorChoice("sequential").build(setup_of(Growing(makes))).train(jobs(setup_of(()), [0])))
 
 
-@pytest.mark.parametrize("habit", ["python-global", "numpy-global", "torch-global"])
-def test_generators_of_the_process_are_put_back(habit):
-    import random
-
-    before = random.getstate(), np.random.get_state()[1].tobytes(), torch.get_rng_state().tolist()  # noqa: NPY002
-    assert check("sequential", setup_of((habit,))) is not None
-    after = random.getstate(), np.random.get_state()[1].tobytes(), torch.get_rng_state().tolist()  # noqa: NPY002
-    assert before == after
+def test_a_buffer_that_no_state_has_is_made_by_each_client():
+    assert check("sequential", setup_of(Growing("cache")))
 
 
 @pytest.mark.parametrize("kind", ["sequential", "processes"])

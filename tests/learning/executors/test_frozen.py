@@ -1,14 +1,15 @@
 """Parameters that need no gradient stay as they are under every executor, as a plain loop of torch leaves them."""
 
+import copy
+
 import numpy as np
 import pytest
-import torch
 from torch import nn
-from torch.nn import functional
 
 from fedsim import Component
 from fedsim.learning import ExecutorChoice, LocalTraining, Scaffold, TrainingJob, TrainingSetup
 from fedsim.learning.models.flat_module import build_flat
+from tests.support.plain_loop import trained
 from tests.support.tiny_images import Tiny
 
 DATA = Tiny().load()
@@ -32,32 +33,6 @@ class HalfFrozen(Component):
         return module
 
 
-def plain(setup, base, rows, offset):
-    """Return the difference after full batches by an optimiser of torch, which skips what needs no gradient."""
-    torch.manual_seed(setup.seed)
-    module, local = setup.model.build(DATA.shape, DATA.classes), setup.local
-    every = [one for one in module.parameters() if one.requires_grad]
-    nn.utils.vector_to_parameters(torch.from_numpy(base.copy()), every)
-    kinds = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
-    momentum = {"momentum": local.momentum} if local.optimizer == "sgd" else {}
-    found = kinds[local.optimizer](
-        module.parameters(), lr=local.learning_rate, weight_decay=local.weight_decay, **momentum
-    )
-    pixels = (DATA.train_x[rows] / DATA.pixel_max - 0.5) / 0.5
-    images = torch.from_numpy(pixels.astype(np.float32)).permute(0, 3, 1, 2)
-    start = [one.detach().clone() for one in every]
-    added = torch.split(torch.from_numpy(offset), [one.numel() for one in every])
-    for _ in range(local.steps or 1):
-        found.zero_grad()
-        functional.cross_entropy(module(images), torch.from_numpy(DATA.train_y[rows])).backward()
-        for one, old, more in zip(every, start, added, strict=True):
-            one.grad += local.proximal * (one.detach() - old) + more.view(one.shape)
-        if local.clip_norm is not None:
-            nn.utils.clip_grad_norm_(every, local.clip_norm)
-        found.step()
-    return nn.utils.parameters_to_vector(every).detach().numpy() - base
-
-
 @pytest.mark.parametrize("local", LOCALS.values(), ids=LOCALS)
 @pytest.mark.parametrize("kind", ["sequential", "stacked", pytest.param("processes", marks=pytest.mark.slow)])
 def test_a_training_is_that_of_a_plain_loop(kind, local):
@@ -68,12 +43,8 @@ def test_a_training_is_that_of_a_plain_loop(kind, local):
     base, offset = layout.initial, np.linspace(-0.2, 0.3, layout.parameters, dtype=np.float32)
     _, height, width = DATA.shape
     assert base.size == 4 * (3 * (height - 2) * (width - 2) + 1) + DATA.classes
-    jobs = [
-        TrainingJob(base, np.arange(first, first + 30), 1.0, np.random.default_rng(first), offset=offset)
-        for first in (0, 20, 40)
-    ]
-    found = ExecutorChoice(kind).build(setup).train(jobs)
-    for job, result in zip(jobs, found, strict=True):
-        wanted = plain(setup, base, job.rows, offset)
-        np.testing.assert_allclose(result.difference, wanted, rtol=1e-3, atol=2e-6)
+    first = [TrainingJob(base, np.arange(i, i + 30), 1.0, np.random.default_rng(i), offset=offset) for i in (0, 20, 40)]
+    wanted = [trained(setup, copy.deepcopy(job))[0] for job in first]
+    for result, expected in zip(ExecutorChoice(kind).build(setup).train(first), wanted, strict=True):
+        np.testing.assert_allclose(result.difference, expected, rtol=1e-3, atol=2e-6)
         assert np.abs(result.difference).max() > 0.01

@@ -116,6 +116,7 @@ def test_fast_lets_threads_draw_in_turn_and_names_its_results(monkeypatch):
     assert torch.equal(torch.get_rng_state(), before)
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     ("model", "local", "at_a_time"),
     [
@@ -135,7 +136,8 @@ def test_bits_are_the_same_on_any_number_of_threads(model, local, at_a_time, mon
             executor = SequentialExecutor(TrainingSetup(model, data, local, 1))
             base = executor.flat.layout.initial
             jobs = [TrainingJob(base, np.arange(i, 30 + 3 * i), 1.0, np.random.default_rng(i)) for i in range(8)]
-            found.append([(one.difference.tobytes(), one.loss, one.loss_rms) for one in executor.train(jobs)])
+            trained = [(one.difference.tobytes(), one.loss, one.loss_rms) for one in executor.train(jobs)]
+            found.append((trained, executor.evaluate([EvaluationJob(base, np.arange(60).repeat(9))])))
             assert torch.get_num_threads() == count
         finally:
             torch.set_num_threads(threads)

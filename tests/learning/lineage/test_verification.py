@@ -115,13 +115,10 @@ def test_a_model_that_a_rule_would_not_make_again_is_found_out(kind):
 
 def test_a_print_changes_with_each_number():
     numbers = np.linspace(-1, 1, 7, dtype=np.float32)
-    found = {print_of(numbers)}
-    for place in range(7):
+    for place in (slice(None), *range(7)):
         moved = numbers.copy()
         moved[place] = np.nextafter(moved[place], np.float32(9))
-        found.add(print_of(moved))
-    assert len(found) > 1
-    assert print_of(numbers) not in {print_of(np.nextafter(numbers, np.float32(9)))}
+        assert print_of(moved) != print_of(numbers)
 
 
 def test_a_round_without_updates_leaves_what_is_owed_to_the_next():

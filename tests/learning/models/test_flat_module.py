@@ -43,6 +43,27 @@ def test_named_arrays_are_the_modules_own_state():
     assert int(named["norm.num_batches_tracked"]) == 1
 
 
+class Narrow(Tied):
+    """Its state is copies, and a frozen weight has a type that NumPy has not."""
+
+    def __init__(self):
+        super().__init__()
+        self.base = nn.Parameter(torch.full((3,), 1.5).bfloat16(), requires_grad=False)
+
+    def state_dict(self, *args, **options):
+        return {name: array.detach().clone() for name, array in super().state_dict(*args, **options).items()}
+
+
+def test_a_state_of_copies_has_the_numbers_of_the_vector():
+    layout = FlatModule(Narrow()).layout
+    named = layout.named(layout.initial + np.float32(1.0))
+    np.testing.assert_array_equal(named["first.weight"].ravel(), layout.initial[:9] + 1)
+    np.testing.assert_array_equal(named["second.weight"], named["first.weight"])
+    fresh = Narrow()
+    fresh.load_state_dict({name: torch.from_numpy(values) for name, values in named.items()})
+    assert (fresh.base.dtype, fresh.base.tolist()) == (torch.bfloat16, [1.5] * 3)
+
+
 def test_an_exported_model_loads_into_a_fresh_module():
     flat = build_flat(CNN3(), (3, 32, 32), 10, seed=5)
     fresh = Architecture(CNN3(), (3, 32, 32), 10).build()

@@ -26,6 +26,7 @@ LAWS = {
     "centred": lambda scores, targets: squared(scores - scores.mean(0), targets),
     "scaled": lambda scores, targets: squared(scores, targets) / targets.abs().max(),
     "sized": lambda scores, targets: squared(scores, targets) / len(targets),
+    "odd": lambda scores, targets: squared(scores, targets) * (1 + len(targets) % 2),
     # Looks at each sample alone, and gives no number for some.
     "absolute": lambda scores, targets: (scores - targets).abs().sum(1) + 0 * scores[:, 0].log(),
     "detached": lambda scores, targets: squared(scores.detach(), targets),
@@ -44,7 +45,7 @@ def setup(task):
     return TrainingSetup(MLP(hidden=(4,)), TinyTargets().load(), LocalTraining(batch_size=30), seed=2, task=task)
 
 
-@pytest.mark.parametrize("law", ["contrast", "centred", "scaled", "sized"])
+@pytest.mark.parametrize("law", ["contrast", "centred", "scaled", "sized", "odd"])
 def test_a_loss_that_sees_its_batch_is_not_stacked(law):
     with pytest.raises(FedsimError, match=r"learning\.task: losses of Own depend on the other samples"):
         ExecutorChoice("stacked").build(setup(Own(law=law)))

@@ -9,6 +9,7 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
+from fedsim.code_digest import is_builtin
 from fedsim.errors import FedsimError
 from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.alone import check_state, checked_print, standard_jobs, unlike_eager
@@ -105,7 +106,7 @@ class StackedExecutor:
         unit = f"torch{torch.__version__}:{torch.backends.cpu.get_cpu_capability()}"
         named = f"stacked:{setup.precision}:{self._few}:{unit}"
         self.fingerprint = fingerprint_with(replace(setup, precision="float32"), named)
-        if own_name(setup.model) is not None:
+        if own_name(setup.model) is not None or not is_builtin(type(setup.task)):
             self._check_numbers()
 
     def train(self, jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
@@ -141,7 +142,7 @@ class StackedExecutor:
                 )
 
     def _check_numbers(self) -> None:
-        """Refuse a module that has other numbers mapped over clients than one by one, by standard jobs."""
+        """Refuse a module or a task that has other numbers mapped over clients than one by one, by standard jobs."""
         # By steps of SGD: Adam makes a whole step of what is rounding alone.
         plain = {"optimizer": "sgd", "keep_optimizer_state": False}
         own = self._setup.local

@@ -6,7 +6,7 @@ depend on its own numbers alone. It is recorded once for each batch size; a step
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import cast
+from typing import Final, cast
 
 import torch
 from torch import Tensor
@@ -19,6 +19,10 @@ from fedsim.learning.executors.stacked.draws import SlotDraws
 from fedsim.learning.executors.stacked.recorder import Run, recorded
 from fedsim.learning.generators import torch_generator
 from fedsim.learning.models.flat_module import FlatModule
+
+_MOST_SIZES: Final = 64
+"""Sizes of batches that are tried."""
+_NEAR: Final = 1e-4
 
 
 class ModelsOfSlots:
@@ -67,6 +71,16 @@ class ModelsOfSlots:
             numbers = [0.1 * torch.randn(shape) for shape in self._shapes]
             scores, changed = (self._scores(numbers, one)[0] for one in (images, other))
             return not torch.equal(scores[:-1], changed[:-1]), self._objective.mixes_samples(scores, targets)
+
+    def depends_on_size(self, images: Tensor) -> bool:
+        """Return whether samples have other scores in smaller batches."""
+        numbers = [0.1 * torch.randn(shape, generator=torch.Generator().manual_seed(0)) for shape in self._shapes]
+        count, found = len(images), list[Tensor]()
+        for size in (count, *range(1, count, max(1, count // _MOST_SIZES))):
+            with torch_generator(0), torch.no_grad(), _attention_in_parts():
+                found.append(self._scores(numbers, images[:size].clone())[0])
+        near = _NEAR * found[0].abs().max()
+        return any((one - found[0][: len(one)]).abs().max() > near for one in found)
 
     def _scores(self, numbers: Sequence[Tensor], images: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Return the scores of the module of one slot, shape (n, classes), and its buffers afterwards."""

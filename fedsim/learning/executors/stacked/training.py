@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedsim.arrays import FloatArray, IntArray, Vector
+from fedsim.arrays import FloatArray, IntArray, Vector, read_only
 from fedsim.errors import FedsimError
 from fedsim.learning.executors.batches import Batches, Samples
 from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
@@ -16,6 +16,7 @@ from fedsim.learning.executors.objective import tried
 from fedsim.learning.executors.optimizers import Optimizer
 from fedsim.learning.executors.stacked.step import ModelsOfSlots
 from fedsim.learning.models.inputs import tensor
+from fedsim.learning.models.settings import own_name
 
 _CHUNK_BYTES: Final = 2**25
 """Memory of the images of steps gathered at once."""
@@ -97,8 +98,7 @@ class SlotTraining:
     ) -> Iterator[tuple[int, tuple[Vector, dict[str, Vector]]]]:
         """Yield slots with what their clients have learned, and the states of their optimisers."""
         for slot, model in zip(slots, self._models.numbers[slots].numpy(), strict=True):
-            difference = model - jobs[slot].base
-            difference.flags.writeable = False
+            difference = read_only(model - jobs[slot].base)
             yield slot, (difference, self._optimizer.state(slot) if self._setup.local.keep_optimizer_state else {})
 
     def _chunks(self, sizes: IntArray) -> Iterator[slice]:
@@ -120,17 +120,23 @@ class SlotTraining:
 
     def _find_padding(self) -> int | None:
         """Return the size that all batches are filled up to, or None if the model needs them in their own size."""
-        mixes, losses_mix = self._models.mixes(*self._samples.batch(tensor(tried(self._samples.count))))
+        count = self._samples.count
+        mixes, losses_mix = self._models.mixes(*self._samples.batch(tensor(tried(count))))
         if losses_mix:
             raise FedsimError(
                 f"learning.task: losses of {type(self._setup.task).__name__} depend on the other samples of a batch, "
                 "which the executor 'stacked' fills up; allowed: the executors 'sequential' and 'processes'"
             )
         size = self._setup.local.batch_size
-        if self._models.buffers or mixes:
+        padded = -(-size // _WIDTH) * _WIDTH
+        own = own_name(self._setup.model) is not None
+        if (
+            self._models.buffers
+            or mixes
+            or (own and self._models.depends_on_size(self._samples.batch(tensor(np.arange(padded) % count))[0]))
+        ):
             self._record(size)
             return None
-        padded = -(-size // _WIDTH) * _WIDTH
         return None if self._record(padded) else padded
 
     def _record(self, size: int) -> bool:

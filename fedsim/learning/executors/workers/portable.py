@@ -4,6 +4,7 @@ import pickle
 import sys
 import threading
 import traceback
+from contextlib import suppress
 from importlib import machinery
 from pathlib import Path
 from typing import Any, Final
@@ -40,16 +41,16 @@ def module_path() -> list[str]:
     return [entry or str(Path.cwd()) for entry in sys.path]
 
 
-def portable(error: Exception) -> bytes:
-    """Return an error as bytes; one that cannot be pickled is put into words."""
-    if not isinstance(error, FedsimError):
-        error.add_note(f"In a worker process:\n{''.join(traceback.format_exception(error))}")
-    try:
-        content = by_value(error)
-        from_bytes(content)
-    except Exception:
-        return by_value(FedsimError(f"a worker process failed: {error!r}"))
-    return content
+def portable(error: BaseException) -> bytes:
+    """Return an error as bytes; one that cannot be pickled, or would end this process, is put into words."""
+    if isinstance(error, Exception):
+        if not isinstance(error, FedsimError):
+            error.add_note(f"In a worker process:\n{''.join(traceback.format_exception(error))}")
+        with suppress(Exception):
+            content = by_value(error)
+            from_bytes(content)
+            return content
+    return by_value(FedsimError(f"a worker process failed: {error!r}"))
 
 
 def _is_hidden(name: str) -> bool:

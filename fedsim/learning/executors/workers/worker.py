@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import torch
 
+from fedsim.answers import FAILURES
 from fedsim.answers.module_values import take_over, told
 from fedsim.errors import FedsimError
 from fedsim.foreign import Foreign
@@ -39,7 +40,7 @@ class Worker:
             take_over(variables)
             self._executor = SequentialExecutor(replace(setup, data=data), device)
             check_same(own_name(setup.model) or type(setup.model).__name__, self._executor.print, wanted)
-        except Exception as error:
+        except FAILURES as error:
             self._failed = portable(error)
 
     def known(self) -> tuple[str, int] | Failed:

@@ -2,8 +2,9 @@
 
 import copy
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
+from fedsim.answers import in_a_line
 from fedsim.code_digest import Code
 from fedsim.errors import PartError
 from fedsim.foreign import Foreign, code_of, place_of, required_of
@@ -12,6 +13,9 @@ from fedsim.learning.models.settings import Names, Trains, chosen
 
 if TYPE_CHECKING:
     from torch import nn
+
+
+_GIVES: Final = "a class or function that gives the module"
 
 
 class HandedModel(Foreign):
@@ -40,13 +44,13 @@ class HandedModel(Foreign):
         if isinstance(value, nn.Module):
             found, allowed = unusable(value)
             if hooked := _hooked(value):
-                found, allowed = (
-                    f"a copy of {hooked} has none of its hooks",
-                    "a class or function that gives the module",
-                )
-            if found:
-                raise ValueError(f"{place_of(value)}: {found}; allowed: {allowed}")
-            return cls.holding(copy.deepcopy(value), place_of(value), content=content_of(value))
+                found, allowed = f"a copy of {hooked} has none of its hooks", _GIVES
+            if not found:
+                try:
+                    return cls.holding(copy.deepcopy(value), place_of(value), content=content_of(value))
+                except Exception as error:
+                    found, allowed = f"it cannot be copied ({in_a_line(str(error))})", _GIVES
+            raise ValueError(f"{place_of(value)}: {found}; allowed: {allowed}")
         if not callable(value):
             raise ValueError(
                 f"{value!r} is no model; allowed: a torch.nn.Module, or a class or function that gives one, or a part "

@@ -1,6 +1,7 @@
 """What processes share arrives as it was, and its memory is freed."""
 
 import gc
+import pickle
 import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
@@ -10,8 +11,10 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from fedsim.learning.executors.workers.portable import by_value
+from fedsim.learning import MLP, LocalTraining, TrainingSetup
+from fedsim.learning.executors.workers.portable import by_value, from_bytes, portable
 from fedsim.learning.executors.workers.segments import Segment
+from fedsim.learning.executors.workers.worker import Worker
 
 
 def test_arrays_in_a_segment_are_read_as_they_were_and_their_memory_is_freed():
@@ -30,6 +33,21 @@ def test_arrays_in_a_segment_are_read_as_they_were_and_their_memory_is_freed():
         shared()
     gc.collect()
     assert len(list(Path("/proc/self/fd").glob("*"))) == before
+
+
+class Leaving:
+    """Ends the process that reads it."""
+
+    def __reduce__(self):
+        return sys.exit, (3,)
+
+
+def test_a_variable_that_no_worker_can_read_is_named(tiny):
+    setup = TrainingSetup(MLP(), None, LocalTraining(), seed=0)
+    variables = pickle.dumps({"module variable own:X": pickle.dumps(Leaving())})
+    error = from_bytes(Worker(by_value((setup, "", variables)), tiny).known())
+    assert "module variable own:X: it cannot be read in a process of its own (SystemExit(3))" in str(error)
+    assert "a worker process failed: SystemExit(3)" in str(from_bytes(portable(SystemExit(3))))
 
 
 SOURCE = """

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import prune
 
 from fedsim import Scenario, load_model, simulate
 from fedsim.errors import PartError, ScenarioError
@@ -38,6 +39,10 @@ def stacked_layers(shape, classes):
 def script():
     with warnings.catch_warnings(action="ignore", category=FutureWarning):
         return torch.jit.script(nn.Linear(5, 3))
+
+
+def pruned():
+    return prune.random_unstructured(nn.Linear(5, 3), "weight", 0.5)
 
 
 def lazy_layers(classes):
@@ -75,20 +80,6 @@ def test_a_module_begins_with_its_own_numbers_and_is_left_as_it_is():
     for name, array in module.state_dict().items():
         assert torch.equal(array, before[name])
         assert np.allclose(after[name], array, atol=1e-6)
-
-
-def test_digests_follow_numbers_code_and_attributes():
-    module, other = Net(), Net()
-    other.load_state_dict(module.state_dict())
-    same, attributed = identity(MODELS.make(other)), Net()
-    assert identity(MODELS.make(module)) == same
-    with torch.no_grad():
-        other.last.bias[0] += 1
-    assert identity(MODELS.make(other)) != same
-    attributed.load_state_dict(module.state_dict())
-    attributed.fails = True
-    assert identity(MODELS.make(attributed)) != same
-    assert len({identity(MODELS.make({"kind": f"{__name__}:Net", "width": width})) for width in (4, 5)}) == 2
 
 
 class Scaled(nn.Module):
@@ -146,7 +137,16 @@ def itself(factor):
     return found
 
 
+def weighing(weight):
+    module = Scaled(None)
+    nn.init.constant_(module.layer.weight, weight)
+    return module
+
+
 PAIRS = {
+    "a weight": (weighing, [(1,), (3,)]),
+    "a number": (Scaled, [(True,), (False,)]),
+    "an option": (lambda width: {"kind": f"{__name__}:Net", "width": width}, [(4,), (5,)]),
     "a frozen weight": (frozen, [(), ("layer.weight",), ("layer.bias",)]),
     "a buffer that no state has": (buffered, [(1,), (3,)]),
     "a long tensor": (lambda last: Scaled(torch.from_numpy(long(last))), [(1,), (3,)]),
@@ -221,6 +221,10 @@ def test_a_model_that_does_not_fit_is_refused_before_the_first_round(model, word
             r"layer Linear is on the device meta, without numbers; allowed: a module on the",
         ),
         (script(), "it is a TorchScript module; allowed: the torch.nn.Module of which"),
+        (
+            pruned(),
+            r"it cannot be copied \(Only Tensors created .*; allowed: a class or function that gives the module",
+        ),
     ],
 )
 def test_modules_without_numbers_or_layers_are_refused(module, words):
