@@ -76,7 +76,8 @@ def _of_budget(scenario: Scenario) -> Iterator[str]:
     privacy, traits, clients = scenario.privacy, scenario.rounds.policy.traits, scenario.crowd.clients
     if privacy is None or privacy.composition is not None or sampling_rate(scenario) is not None:
         return
-    cohort = traits.buffer_size or (clients if scenario.selector.stands_for is All else cohort_of(scenario.selector))
+    whole = clients if scenario.selector.stands_for is All else cohort_of(scenario.selector)
+    cohort = traits.buffer_size or traits.cohort_size or whole
     if not isinstance(cohort, int) or not is_builtin(type(privacy.budget)):
         return
     rounds = scenario.rounds.count
@@ -99,7 +100,10 @@ def _of_rounds(scenario: Scenario) -> Iterator[str]:
             "rounds.policy: clients that are lost make the deadline longer, up to reach = "
             f"{policy.reach:g} times the slowest delivery; longest_s limits it too"
         )
-    if isinstance(cohort, int) and cohort == clients > 1 and scenario.rounds.edges is None:
+    asked = policy.traits.cohort_size
+    if isinstance(cohort, int) and asked not in (None, cohort):
+        yield f"selector.cohort = {cohort} is not used: rounds.policy asks for {asked} clients a round"
+    elif isinstance(cohort, int) and cohort == clients > 1 and scenario.rounds.edges is None:
         yield (
             f"selector.cohort = {cohort} is the whole crowd: every client that is there takes part, unless the "
             "selector draws some of them several times"
