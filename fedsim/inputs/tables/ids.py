@@ -19,6 +19,7 @@ from fedsim.inputs.tables.table import Table
 _SHOWN: Final = 5
 _OTHER_IDS: Final = {"user", "user_id", "uid", "guid", "node", "node_id", "name", "worker", "party", "vehicle_id", "ue"}
 """Columns that may name clients, and are not taken for their ids."""
+_INDICES: Final = {"column_1", "unnamed:_0", "index"}
 Each = Literal["one", "any"]
 
 
@@ -38,7 +39,7 @@ def owned(table: Table, clients: int, each: Each, column: str | None = None) -> 
         if table.rows < clients:
             table.refuse(f"it has {table.rows} rows; there must be one for each of the {clients} clients")
         table.note(table.rows - clients, f"of {table.rows:,} rows not used: there are {clients} clients")
-        if others := [column for column in table.columns if Name.of(column).whole in _OTHER_IDS]:
+        if others := [column for column in table.columns if _may_be_ids(table, column)]:
             note(table.where, f"rows are those of clients 0, 1, ...: {', '.join(others)} is no column client or id")
         first = np.arange(clients, dtype=np.int64)
         return Owned(first, first)
@@ -64,6 +65,14 @@ def owned(table: Table, clients: int, each: Each, column: str | None = None) -> 
         return Owned(row, ids[row])
     row = row[np.argsort(ids[row], kind="stable")]
     return Owned(row, ids[row])
+
+
+def _may_be_ids(table: Table, column: str) -> bool:
+    """Return whether a column may name clients: by its name, or as an index that is not that of the rows."""
+    whole = Name.of(column).whole
+    return whole in _OTHER_IDS or (
+        whole in _INDICES and table.is_numeric(column) and table.values(column).tolist() != list(range(table.rows))
+    )
 
 
 def clients_of(table: Table, name: str, clients: int, least: int = 0) -> IntArray:

@@ -11,6 +11,7 @@ from fedsim.inputs.tables import reading
 from fedsim.network.traces.files import RateFile
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
+from tests.support.tables import written
 
 A = (
     "2020-01-28 00:00:00\tscreen_lock\n2020-01-28 00:00:10\tbattery_charged_on\n2020-01-28 00:00:20\tWIFI\n"
@@ -44,13 +45,19 @@ def online(path, times_s, **options):
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("t.json", json.dumps(STATES)), ("c.json", json.dumps(CACHE)), ("r.csv", ROWS), ("m.csv", CELLS)],
-    ids=["states", "cache", "a row for each state", "a row for each device"],
+    [
+        ("t.json", json.dumps(STATES)),
+        ("l.json", "\ufeff" + json.dumps([*STATES.values()])),
+        ("c.json", json.dumps(CACHE)),
+        ("r.csv", ROWS),
+        ("r.parquet", ROWS),
+        ("m.csv", CELLS),
+    ],
+    ids=["states", "states in a list", "cache", "a row for each state", "rows in Parquet", "a row for each device"],
 )
 def test_phones_of_flash_are_there_while_locked_charging_and_on_wifi(tmp_path, name, text):
     """Each repeats its own 100 s. A run that begins 1,040 s after the first message is 40 s into the eleventh time."""
-    path = tmp_path / name
-    path.write_text(text)
+    path = written(tmp_path / name, text)
     with reading() as run:
         from_first = online(path, [10, 25, 45, 60, 99, 110, 125], origin="2020-01-28T00:00:00" + "Z" * (name[0] == "c"))
         later = online(path, [0, 9, 11, 59, 61, 81], origin="2020-01-28T00:17:20" + "Z" * (name[0] == "c"))
