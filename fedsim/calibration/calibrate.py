@@ -68,6 +68,11 @@ def _check(log: Log, by: By, clients: int | None, held_out: float) -> None:
         raise FedsimError(f"clients: {clients} is not allowed; the log has {len(log.names)} clients")
     if by == "class" and len(log.groups) == 1:
         raise FedsimError("by: 'class' is not allowed; the log has no column class with two values")
+    several = np.flatnonzero(np.bincount(np.unique(np.stack([log.client, log.group]), axis=1)[0]) > 1)
+    if by == "class" and several.size:
+        raise FedsimError(
+            f"class: client {log.names[several[0]]} has several; allowed: one for each client in all rows"
+        )
     if not 0 <= held_out < 1:
         raise FedsimError(f"held_out: {held_out!r} is not allowed; it must be at least 0 and below 1")
 

@@ -25,6 +25,8 @@ from fedsim.errors import TRACEBACKS, FedsimError, tracebacks_wanted
 _REFUSED: Final = 2
 _FAULT: Final = 1
 _INTERRUPTED: Final = 130
+_NO_MEMORY: Final = "can't allocate memory"
+"""What torch says of the memory of a CPU."""
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EBADF})
 
 
@@ -68,7 +70,7 @@ def _told(error: BaseException) -> int:
     if isinstance(error, FedsimError):
         _say(f"fedsim: {error}\n")
         return _REFUSED
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _NO_MEMORY in str(error)):
         _say(
             "fedsim: there is not enough memory for this command; allowed: fewer clients or cells, or a smaller model "
             f"or file ({str(error) or 'no size is known'})\n"

@@ -6,7 +6,7 @@ note where every client has rows of its own, and refused otherwise.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -39,8 +39,7 @@ def owned(table: Table, clients: int, each: Each, column: str | None = None) -> 
         if table.rows < clients:
             table.refuse(f"it has {table.rows} rows; there must be one for each of the {clients} clients")
         table.note(table.rows - clients, f"of {table.rows:,} rows not used: there are {clients} clients")
-        if others := [column for column in table.columns if _may_be_ids(table, column)]:
-            note(table.where, f"rows are those of clients 0, 1, ...: {', '.join(others)} is no column client or id")
+        note_order(table, "client", "client or id", _OTHER_IDS)
         first = np.arange(clients, dtype=np.int64)
         return Owned(first, first)
     ids = clients_of(table, name, clients)
@@ -67,12 +66,14 @@ def owned(table: Table, clients: int, each: Each, column: str | None = None) -> 
     return Owned(row, ids[row])
 
 
-def _may_be_ids(table: Table, column: str) -> bool:
-    """Return whether a column may name clients: by its name, or as an index that is not that of the rows."""
-    whole = Name.of(column).whole
-    return whole in _OTHER_IDS or (
-        whole in _INDICES and table.is_numeric(column) and table.values(column).tolist() != list(range(table.rows))
-    )
+def note_order(table: Table, what: str, asked: str, names: Collection[str] = ()) -> None:
+    """Note columns that may name what rows are of, which is their place: by their names, or an index of its own."""
+    whole = {column: Name.of(column).whole for column in table.columns}
+    others = [column for column in whole if whole[column] in names]
+    indices = [column for column in whole if whole[column] in _INDICES and table.is_numeric(column)]
+    others += [column for column in indices if table.values(column).tolist() != list(range(table.rows))]
+    if others:
+        note(table.where, f"rows are those of {what}s 0, 1, ...: {', '.join(others)} is no column {asked}")
 
 
 def clients_of(table: Table, name: str, clients: int, least: int = 0) -> IntArray:
