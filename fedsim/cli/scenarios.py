@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self, cast
 
@@ -14,6 +15,7 @@ from fedsim.inputs.plugins import imported_plugins, look_in, without_plugins
 
 if TYPE_CHECKING:
     from fedsim.rounds import Progress
+    from fedsim.scenario import Scenario
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", callback=one_path, help="A scenario in TOML.")]
 Assignments = Annotated[
@@ -77,8 +79,7 @@ def run(
     for path, code in scenario.code().items():
         if code.unreadable:
             typer.echo(f"fedsim: {path}: {code.unreadable}; this run counts as another one in every process", err=True)
-    for path in _changed_since(file.parent, scenario.files()):
-        typer.echo(f"fedsim: {path}: the content of this file has changed since the run in {file.parent}", err=True)
+    tell_changed(file.parent, scenario)
     folder = Path("runs") / scenario.name if out is None else out
     console = Console()
 
@@ -122,15 +123,14 @@ def run(
         console.print(str(written), soft_wrap=True, highlight=False, markup=False)
 
 
-def _changed_since(folder: Path, files: dict[str, str]) -> list[str]:
-    """Return the fields of files that had another content in the run whose folder holds the scenario's file, if any."""
+def tell_changed(folder: Path, scenario: "Scenario") -> None:
+    """Say which files of a scenario had another content in the run that a folder holds, if it holds one."""
     from fedsim.results.holding import changed_files
     from fedsim.results.state import read_state
 
-    try:
-        return changed_files(read_state(folder), files)
-    except RunError:
-        return []
+    with suppress(RunError):
+        for path in changed_files(read_state(folder), scenario.files()):
+            typer.echo(f"fedsim: {path}: the content of this file has changed since the run in {folder}", err=True)
 
 
 def check(file: ScenarioFile, assignments: Assignments = None, no_plugins: NoPlugins = False) -> None:

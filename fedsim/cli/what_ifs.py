@@ -9,7 +9,7 @@ import typer
 
 from fedsim.cli.options import DataDir, one_path
 from fedsim.cli.printing import print_lines, print_table
-from fedsim.cli.scenarios import Assignments, Quiet, load_scenario
+from fedsim.cli.scenarios import Assignments, Quiet, load_scenario, tell_changed
 from fedsim.cli.studies import Jobs, Store
 from fedsim.errors import FedsimError
 
@@ -42,6 +42,7 @@ def whatif(
     from fedsim.scenario import Scenario, parse_assignment
 
     history = read_run(folder)
+    tell_changed(folder, history.scenario)
     values = dict(map(parse_assignment, assignments or ()))
     if not sensitivity:
         from fedsim.studies.questions.whatif import what_if
