@@ -1,6 +1,7 @@
 """Columns of a file by name: CSV in its dialects, Parquet, NPZ, each also packed by gzip."""
 
 import csv
+import gzip
 import io
 import re
 import zlib
@@ -56,12 +57,12 @@ def unpacked(path: str | Path, where: str | None = None) -> bytes:
     if not content.startswith(_GZIP):
         return content
     try:
-        stream = zlib.decompressobj(wbits=31)
-        plain = stream.decompress(content, MAX_BYTES)
-    except zlib.error as error:
+        with gzip.open(io.BytesIO(content)) as members:
+            plain = members.read(MAX_BYTES + 1)
+    except (zlib.error, OSError, EOFError) as error:
         raise DataError(f"{where or path}: cannot be read: {error}") from None
-    if stream.unconsumed_tail or not stream.eof:
-        raise DataError(f"{where or path}: cannot be read: its gzip data are cut off or larger than {MAX_BYTES} bytes")
+    if len(plain) > MAX_BYTES:
+        raise DataError(f"{where or path}: cannot be read: its gzip data are larger than {MAX_BYTES} bytes")
     return plain
 
 

@@ -19,7 +19,7 @@ from fedsim.inputs.tables.table import Table
 _SHOWN: Final = 5
 _OTHER_IDS: Final = {"user", "user_id", "uid", "guid", "node", "node_id", "name", "worker", "party", "vehicle_id", "ue"}
 """Columns that may name clients, and are not taken for their ids."""
-_INDICES: Final = {"column_1", "unnamed:_0", "index"}
+_INDICES: Final = {"column_1", "unnamed:_0", "index", "_index_level_0_"}
 Each = Literal["one", "any"]
 
 

@@ -90,9 +90,13 @@ class Instants:
 
 def instants(table: Table, name: str, given: Unit | None = None, least: float = -np.inf) -> Instants:
     """Return the instants of a column, whose unit its name or the scenario states; seconds by default."""
+    import pyarrow as pa
+
     values = table.values(name)
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
-        return Instants(np.where(np.isnat(values), np.nan, values.astype(np.int64)), "date")
+        kept = table.columns[table.called(name)].type
+        zoned = kept.tz is not None if isinstance(kept, pa.TimestampType) else None
+        return Instants(np.where(np.isnat(values), np.nan, values.astype(np.int64)), "date", zoned)
     if table.is_numeric(name):
         return _of_numbers(table, name, given, least)
     if (dates := _of_dates(values)) is not None:
@@ -163,8 +167,8 @@ def _with_date(table: Table, name: str) -> Table | None:
         return None
     if not pc.all(pc.match_substring_regex(hours, _CLOCK.pattern), min_count=0).as_py():
         return None
-    dates = pc.cast(table.columns[found], pa.string()).combine_chunks()
-    joined = pc.binary_join_element_wise(pc.utf8_trim_whitespace(dates), hours, "T")
+    days = pc.replace_substring_regex(pc.cast(table.columns[found], pa.string()), r"[ T]00:00:00(\.0+)?$", "")
+    joined = pc.binary_join_element_wise(pc.utf8_trim_whitespace(days.combine_chunks()), hours, "T")
     return Table({table.called(name): pa.chunked_array([joined])}, table.where)
 
 

@@ -1,5 +1,6 @@
 """Tables as people and other programs write them: used as they are meant, or refused in words."""
 
+import gzip
 import math
 from datetime import UTC, date, datetime, time
 from pathlib import Path
@@ -97,6 +98,7 @@ def test_another_column_of_names_is_noted_where_rows_are_taken_in_order(tmp_path
         "client|x_m|y_m\n1|1|2\n0|3|4\n",
         "client,x_m,y_m\n1,1,2\n \t \n0,3,4\n",
         f"client,x_m,y_m\r\n{ROWS}".encode("utf-32"),
+        gzip.compress(b"client,x_m,y_m\n") + gzip.compress(ROWS.encode()),
         "client;x_m;y_m;\n001;1,0;2.0;\n000;3e0;4;\n",
     ],
 )
@@ -155,6 +157,7 @@ def test_what_is_no_such_table_is_refused(content, said, tmp_path):
         ("Time (hrs)", ("0", "1"), HOUR_S),
         ("time_days", ("0", "1"), 24 * HOUR_S),
         ("date", ("20240228", "20240301"), 48 * HOUR_S),
+        ("date,time", ("2024-02-29 00:00:00,10:00", "2024-03-01 00:00:00,11:00"), 25 * HOUR_S),
     ],
 )
 def test_instants_of_days(header, rows, right, tmp_path):
@@ -173,6 +176,10 @@ def test_an_origin_may_be_a_date_of_toml_or_pandas(tmp_path):
         table = f"client,time,x_m,y_m\n0,{first},0,0\n0,{last},10,0\n1,{first},0,0\n"
         assert read(tmp_path, table, way, origin=origin)[0] == [(0.0, 5.0), (5.0, 10.0)]
         assert isinstance(Trace(path="t.csv", origin=origin).origin, str)
+    times = pa.array([datetime(2024, 3, 1, 10)] * 2)
+    (tmp_path / "t.parquet").write_bytes(packed(client=[0, 1], time=times, x_m=[0.0, 1.0], y_m=[0.0, 0.0]))
+    with pytest.raises(DataError, match="allowed: a zone in it and in the table's dates, or in none"):
+        way(str(tmp_path / "t.parquet"), origin=zoned)
 
 
 def test_hours_go_on_on_the_next_day(tmp_path):
