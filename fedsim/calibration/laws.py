@@ -10,6 +10,7 @@ Meier (1958).
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -97,8 +98,8 @@ def _tried(times_s: FloatArray, cut: BoolArray, kinds: tuple[str, ...] | None) -
         ("log-normal", _log_normal),
         ("normal", _normal),
         ("shifted-exponential", _shifted_exponential),
-        ("gamma", _gamma),
-        ("weibull", _weibull),
+        ("gamma", partial(_other, "gamma")),
+        ("weibull", partial(_other, "weibull")),
     ):
         if kinds is None or name in kinds or name in others:
             one = attempt(times_s, cut)
@@ -171,22 +172,11 @@ def _shifted_exponential(times_s: FloatArray, cut: BoolArray) -> _Tried | None:
     return _Tried(loglik, 2, -np.expm1(-above / scale), {"shift_s": shift, "scale_s": scale}, errors)
 
 
-def _gamma(times_s: FloatArray, cut: BoolArray) -> _Tried | None:
-    from scipy.stats import gamma
-
-    return _other(gamma, times_s, cut)
-
-
-def _weibull(times_s: FloatArray, cut: BoolArray) -> _Tried | None:
-    from scipy.stats import weibull_min
-
-    return _other(weibull_min, times_s, cut)
-
-
-def _other(law: Any, times_s: FloatArray, cut: BoolArray) -> _Tried | None:
+def _other(name: str, times_s: FloatArray, cut: BoolArray) -> _Tried | None:
     """Return a law of SciPy's with a shape and a scale, from 0 on."""
-    from scipy.stats import CensoredData, FitError
+    from scipy.stats import CensoredData, FitError, gamma, weibull_min
 
+    law: Any = {"gamma": gamma, "weibull": weibull_min}[name]
     if times_s.min() <= 0:
         return None
     unit = float(times_s[~cut].mean())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self, cast
 
 import typer
 
-from fedsim.cli.options import DataDir, one_path
+from fedsim.cli.options import Assignments, DataDir, one_path
 from fedsim.cli.printing import print_table
 from fedsim.errors import FedsimError, RunError
 from fedsim.inputs.plugins import imported_plugins, look_in, without_plugins
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from fedsim.scenario import Scenario
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", callback=one_path, help="A scenario in TOML.")]
-Assignments = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="A.B=VALUE", help="Replace one value of the scenario; may be repeated."),
-]
 NoPlugins = Annotated[
     bool, typer.Option("--no-plugins", help="Import nothing that the file names as module:Class; refuse the file.")
 ]

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from fedsim.cli.options import DataDir, one_path
+from fedsim.cli.options import Assignments, DataDir, one_path
 from fedsim.cli.printing import print_lines, print_table
-from fedsim.cli.scenarios import Assignments, Quiet, load_scenario, tell_changed
+from fedsim.cli.scenarios import Quiet, load_scenario, tell_changed
 from fedsim.cli.studies import Jobs, Store
 from fedsim.errors import FedsimError
 

@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from fedsim.devices.availability.traces import Traces
@@ -11,7 +10,7 @@ from fedsim.inputs.tables import reading
 from fedsim.network.traces.files import RateFile
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
-from tests.support.tables import written
+from tests.support.tables import there, written
 
 A = (
     "2020-01-28 00:00:00\tscreen_lock\n2020-01-28 00:00:10\tbattery_charged_on\n2020-01-28 00:00:20\tWIFI\n"
@@ -38,9 +37,7 @@ CELLS = f'guid,model,messages\na,m,"{A}"\nb,m,"{B}"\n'
 
 
 def online(path, times_s, **options):
-    settings = Traces(path=str(path), mapping="sequential", **options)
-    found = settings.build(RunSetup(2, Streams(0)))
-    return [found.available(np.arange(2), time_s, 1).astype(int).tolist() for time_s in times_s]
+    return there(path, 2, times_s, mapping="sequential", **options)
 
 
 @pytest.mark.parametrize(

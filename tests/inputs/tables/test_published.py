@@ -16,7 +16,7 @@ from fedsim.scenario import Scenario
 from fedsim.scenario.presence import with_presence
 from fedsim.simulation import Simulation
 from fedsim.streams import Streams
-from tests.support.tables import written
+from tests.support.tables import there, written
 
 WIRE = {"capacity_bps": 1e9, "delay_s": 0.0}
 CONTACTS = """5.0 CONN 0 sink up
@@ -51,22 +51,17 @@ XML = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
-def there(path, clients, times_s, **options):
-    found = Traces(path=str(path), after="none", **options).build(RunSetup(clients, Streams(0)))
-    return [found.available(np.arange(clients), time_s, 1).astype(int).tolist() for time_s in times_s]
-
-
 def test_contacts_with_one_node_are_presence_and_windows(tmp_path):
     """A contact whose begin is not in the file has begun before it."""
     path = tmp_path / "contacts.txt"
     path.write_text(CONTACTS)
     times_s = [5.5, 7.0, 9.0, 9.8, 11.0, 21.0]
     with reading() as run:
-        found = there(path, 2, times_s, contact_with="sink")
+        found = there(path, 2, times_s, after="none", contact_with="sink")
     assert found == [[1, 1], [1, 1], [0, 1], [0, 1], [1, 1], [0, 0]]
     assert [note.partition(".txt: ")[2] for note in run.notes] == ["1 contacts have no begin: they last from 0 s on"]
     path.write_text(CONTACTS.replace("sink", "2"))
-    assert there(path, 3, times_s) == [[1, 1, 1], [1, 1, 1], [1, 1, 1], [0, 1, 1], [1, 1, 1], [0, 0, 0]]
+    assert there(path, 3, times_s, after="none") == [[1, 1, 1], [1, 1, 1], [1, 1, 1], [0, 1, 1], [1, 1, 1], [0, 0, 0]]
     path.write_text(CONTACTS + "13 CONN 0 sink down\n", encoding="utf-16")
     windows = WindowFile(path=str(path), after="none", contact_with="sink").build(RunSetup(2, Streams(0))).windows
     assert windows.start_s.tolist() == [[5.0, 10.0], [0.0, 20.0]]
@@ -100,7 +95,7 @@ def test_vehicles_that_come_and_go(tmp_path, name, text):
     path.write_text(text)
     with reading() as run:
         movement = Trace(path=str(path), after="hold").of_clients(2)
-        presence = there(path, 2, [0.5, 1.5, 2.5, 4.5, 6.0, 9.5, 10.5])
+        presence = there(path, 2, [0.5, 1.5, 2.5, 4.5, 6.0, 9.5, 10.5], after="none")
     assert [leg.place_m for leg in movement(0, (0.0, 0.0))] == [(100.0, 50.0), (100.0, 50.0), (114.0, 50.0)]
     assert [leg.start_s for leg in movement(1, (0.0, 0.0))] == [0.0, 2.0, 3.0, 4.0, 9.0]
     assert presence == [[0, 0], [1, 0], [1, 1], [0, 1], [0, 0], [0, 1], [0, 0]]

@@ -14,6 +14,8 @@ from fedsim.network.traces.files import RateFile
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.units import BITS_PER_SECOND
+from tests.support.tables import there as who_is_there
+from tests.support.tables import written
 
 LAST = {"after": "repeat"}
 FROM = "2024-03-01T10:00:00"
@@ -161,9 +163,7 @@ def test_what_follows_the_last_rate(tmp_path, after, took_s, carried):
 
 
 def there(tmp_path, text, times_s, **options):
-    (tmp_path / "t.csv").write_text(text)
-    found = Traces(path=str(tmp_path / "t.csv"), **options).build(RunSetup(1, Streams(0)))
-    return [bool(found.available(np.array([0]), time_s, 1)[0]) for time_s in times_s]
+    return [bool(one) for (one,) in who_is_there(written(tmp_path / "t.csv", text), 1, times_s, **options)]
 
 
 def test_presence_over_the_end_of_a_period(tmp_path):
