@@ -13,7 +13,6 @@ from fedsim.calibration.log import DURATIONS, Log, round_times_s
 from fedsim.calibration.phases import PhaseFit, fitted_phases
 from fedsim.calibration.presence import Presence, presence
 from fedsim.errors import FedsimError
-from fedsim.history import History
 from fedsim.history.outcomes import Outcome
 from fedsim.scenario import Scenario
 from fedsim.simulation import simulate
@@ -165,15 +164,8 @@ def _simulated(
     ended = {**rules["rounds"], "count": rounds}
     ended.pop("until_s", None)
     history = simulate(Scenario(name="calibration", seed=seed, **tables, rounds=ended, selector=rules["selector"]))
-    return _delivered_s(history), _rounds_s(history)
-
-
-def _delivered_s(history: History) -> FloatArray:
     done = history.column("participations", "outcome") == "delivered"
     parts_s = [history.column("participations", name) for name in (*DURATIONS, "queue_s")]
-    return np.asarray(np.sum(parts_s, axis=0)[done], dtype=np.float64)
-
-
-def _rounds_s(history: History) -> FloatArray:
     number, start_s, end_s = (history.column("participations", name) for name in ("round", "start_s", "end_s"))
-    return round_times_s(number, start_s, end_s) if number.size else np.zeros(0)
+    delivered_s = np.asarray(np.sum(parts_s, axis=0)[done], dtype=np.float64)
+    return delivered_s, round_times_s(number, start_s, end_s) if number.size else np.zeros(0)

@@ -1,11 +1,4 @@
-"""Laws of times fitted to a sample, the better ones found by Akaike's information criterion.
-
-The laws that fedsim has are fitted by maximum likelihood, and so are a gamma and a Weibull law, which it has not. If
-one of those two is better than all of fedsim's by more than 10, or the Kolmogorov-Smirnov distance of the best one is
-beyond what chance gives in one of a hundred samples, the law is empirical: a table of quantiles. A time that was cut
-short says that the whole time is longer: its likelihood is that of being longer, and quantiles are those of Kaplan and
-Meier (1958).
-"""
+"""Laws of times fitted to a sample by maximum likelihood, and a table of quantiles where no law of fedsim holds."""
 
 import math
 from collections.abc import Mapping

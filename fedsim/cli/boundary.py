@@ -1,15 +1,4 @@
-"""The boundary of the command line: whatever ends a command becomes a paragraph and an exit code.
-
-======  ======================================================================================================
-0       done, or the reader of the output has gone
-1       a fault of fedsim; the paragraph asks to report it
-2       refused: a wrong value, file or option, a part of the user's own that fails, or too little memory; the message
-        says what is allowed, or what has failed
-130     interrupted by Ctrl-C
-======  ======================================================================================================
-
-``fedsim --traceback COMMAND``, or FEDSIM_TRACEBACK=1, also prints where it came from.
-"""
+"""The boundary of the command line: whatever ends a command becomes a paragraph and an exit code of the page."""
 
 import errno
 import io

@@ -1,8 +1,4 @@
-"""Parts of a scenario that do not go together.
-
-Most of it is one rule: what a part requires, another part must provide (`fedsim.capabilities`), and what a part
-excludes, no other may be (`fedsim.scenario.clashes`).
-"""
+"""Parts of a scenario that do not go together: what one requires and none provides, and what one excludes."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,9 +1,4 @@
-"""The client of each row: one rule of ids for all tables.
-
-A column ``client``, ``id`` or ``device`` has whole numbers from 0, or names. A name stands for the same client in all
-tables of a run: the first names that are read are those of clients 0, 1, 2, ... Rows of other ids are left out with a
-note where every client has rows of its own, and refused otherwise.
-"""
+"""The client of each row: one rule of ids for all tables, whose names are those of clients in the order of reading."""
 
 import re
 from collections.abc import Collection, Iterable

@@ -1,9 +1,7 @@
 """Files in layouts of their own that stand for tables: contact events, movements of ns-2, floating car data of SUMO.
 
-Contact events have lines ``TIME CONN a b up`` and ``TIME CONN a b down``: a row ``client, start_s, end_s`` for each end
-of a contact. Floating car data are the XML or the CSV of SUMO's ``--fcd-output``: a row ``client, time_s, x_m, y_m``
-for each vehicle and step, with ``last_step_s``; a step without vehicles has none. Movements of ns-2 give such rows for
-each place at which a node begins, turns or stops.
+Contacts give a row ``client, start_s, end_s`` for each end of one; car data a row ``client, time_s, x_m, y_m`` for each
+vehicle and step, with ``last_step_s``; movements such a row for each place at which a node begins, turns or stops.
 """
 
 import io

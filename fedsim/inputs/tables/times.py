@@ -1,8 +1,4 @@
-"""Instants of a column, in seconds from an origin: numbers, dates with and without zones, seconds since 1970, hours.
-
-Numbers that only an instant since 1970 can have, in s, ms, us or ns, are told from others by their size. A date without
-a zone is one of UTC.
-"""
+"""Instants of a column, in seconds from an origin: numbers, dates with and without zones, seconds since 1970, hours."""
 
 import re
 from dataclasses import dataclass, replace

@@ -40,11 +40,8 @@ class Framed(Protocol):
 class Named(Protocol):
     """Rows with names, such as those of a frame or a series of pandas."""
 
-    @property
-    def index(self) -> Any: ...
-
-    @property
-    def iloc(self) -> Any: ...
+    index: Any
+    iloc: Any
 
 
 def rows_of(value: Any) -> Rows:

@@ -318,6 +318,7 @@ def test_contacts_may_come_in_any_order(tmp_path):
 
 
 def test_a_client_without_an_instant_and_a_place_is_counted(tmp_path):
+    assert read(tmp_path, "client,time,state,x_m,y_m\n0,0,moving,1,0\n1,0,,2,0\n", way)[0] == [(0.0, 1.0)]
     found, notes = read(tmp_path, "client,time_s,x_m,y_m\n0,0,<NA>,0\n0,NaT,1,0\n1,0,0,0\n", way)
     assert found == [(0.0, -1.0)]
     assert "1 clients stand where they are placed" in notes

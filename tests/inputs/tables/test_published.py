@@ -74,11 +74,7 @@ def test_contacts_with_one_node_are_presence_and_windows(tmp_path):
         (CONTACTS, {"contact_with": "sinc"}, r"there is no node 'sinc' \(did you mean 'sink'\?\); nodes: 0, 1, sink"),
         ("0 C M1 0 1 100\n" + CONTACTS, {}, r"line 1: '0 C M1 0 1 100' is not allowed; allowed: TIME CONN a b up"),
         (CONTACTS + "21 CONN 0 up\n", {}, r"line 8: '21 CONN 0 up' is not allowed; allowed: TIME CONN a b up, or down"),
-        (
-            "client,start_s,end_s\n0,1,2\n",
-            {"contact_with": "sink"},
-            "contact_with is given, and the file has no",
-        ),
+        ("client,start_s,end_s\n0,1,2\n", {"contact_with": "sink"}, "contact_with is given, and the file has no"),
     ],
 )
 def test_what_is_no_contact_is_refused(tmp_path, text, options, said):

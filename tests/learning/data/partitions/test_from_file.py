@@ -41,10 +41,7 @@ def test_row_by_row_or_by_the_number_of_the_sample(tmp_path):
     [
         ("user\n1\n", "there is no column 'client'; its columns: user"),
         ("client\n0\n1\n", "has 2 rows; there must be one for each of the 5 training samples"),
-        (
-            "client\n0\n1\n3\n0\n0\n",
-            "client, row 3: '3' is not allowed; allowed: whole numbers from 0 to 2, -1 for no",
-        ),
+        ("client\n0\n1\n3\n0\n0\n", "client, row 3: '3' is not allowed; allowed: whole numbers from 0 to 2, -1 for no"),
         ("client\n0\n1\n-2\n0\n0\n", "client, row 3: '-2' is not allowed"),
         ("client\n0\n1\n0.5\n0\n0\n", "client, row 3: '0.5' is not allowed"),
         ("client\n0\n\n1\n1\n0\n", "client, row 2: nothing is not allowed; allowed: whole numbers"),
