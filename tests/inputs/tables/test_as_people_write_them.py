@@ -69,13 +69,26 @@ ROWS = "1,1,2\n0,3,4\n"
 
 
 @pytest.mark.parametrize(
-    "name", ["client_id", "ClientID", "Client ID", "clients", "cid", "device_id", "# client", "id no", " CLIENT-INDEX "]
+    "name",
+    [
+        "client_id",
+        "ClientID",
+        "Client ID",
+        "clients",
+        "cid",
+        "device_id",
+        "# client",
+        "id no",
+        " CLIENT-INDEX ",
+        "ID",
+        " Device ",
+    ],
 )
 def test_spellings_of_a_column_of_ids_are_known(name, tmp_path):
     assert read(tmp_path, f"{name},x_m,y_m\n{ROWS}", places)[0] == BOTH
     assert read(tmp_path, f"{name},v\n1,1\n0,3\n", value)[0] == [3.0, 1.0]
     rows = f"{name},time_s,rate_bps\n1,0,1\n1,1,2\n0,0,3\n0,1,4\n"
-    by_id = [0, 0] if name.startswith("device") else [0, 1]
+    by_id = [0, 0] if name.strip().lower().startswith("device") else [0, 1]
     found, trace = read(tmp_path, rows, rates, time="time_s")[0]
     assert (found, trace if by_id[1] else by_id) == ([3, 4, 0, 1, 2, 0], by_id)
 

@@ -14,19 +14,12 @@ from fedsim.per_client.laws import Column
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.traces import capacity_of
-from fedsim.units import COORDINATES as _ANY
 from tests.support.media import TWO_CELLS
 
 
 def table(tmp_path, text, name="t.csv"):
     (tmp_path / name).write_text(text)
     return Table.read(tmp_path / name, "a.path")
-
-
-@pytest.mark.parametrize("name", ["client", "Client", " client ", "ID", "device", "Device "])
-def test_a_column_of_ids_counts_in_any_case_and_with_blanks(tmp_path, name):
-    found = table(tmp_path, f"v,{name}\n20,2\n0,0\n10,1\n")
-    assert found.numbers("v", _ANY, rows=owned(found, 3, "one").row).tolist() == [0, 10, 20]
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,11 @@ def test_mobiperf_has_rates_of_both_directions(tmp_path):
         ("t.json", json.dumps([{"client": 0}]), "is JSON of no known layout; allowed: FLASH"),
         ("t.json", '{"a": ', "it is no JSON"),
         ("t.json", "[" * 100_000, "it is no JSON"),
+        (
+            "t.json",
+            json.dumps([measurement("[1, fast]", False)]),
+            r"measurement 1: tcp_speed_results are \[1, fast\]; allowed: numbers in kbit/s",
+        ),
     ],
 )
 def test_what_is_no_measurement_is_refused(tmp_path, name, text, said):
@@ -123,12 +128,3 @@ def test_what_is_no_measurement_is_refused(tmp_path, name, text, said):
     path.write_text(text)
     with pytest.raises(DataError, match=said):
         Traces(path=str(path)).build(RunSetup(2, Streams(0)))
-
-
-def test_speeds_that_are_no_numbers_are_refused(tmp_path):
-    path = tmp_path / "t.json"
-    path.write_text(json.dumps([measurement("[1, fast]", False)]))
-    with pytest.raises(
-        DataError, match=r"measurement 1: tcp_speed_results are \[1, fast\]; allowed: numbers in kbit/s"
-    ):
-        RateFile(path=str(path), rate="down_kbps", time="time_s").read()

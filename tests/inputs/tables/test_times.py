@@ -78,13 +78,9 @@ def test_what_is_no_time_is_refused_with_its_row(tmp_path, cell):
     ("text", "base", "unit"),
     [
         (" Client ", "client", None),
-        ("x_km", "x", Unit("m", 1e3)),
         ("DL rate [Mbit/s]", "dl_rate", Unit("bit/s", 1e6)),
-        ("speed (MB/s)", "speed", Unit("bit/s", 8e6)),
         ("down_mbps", "down", Unit("bit/s", 1e6)),
         ("s", "s", None),
-        ("samples_per_ms", "samples_per_ms", None),
-        ("speed_km_per_h", "speed", Unit("m/s", over=3.6)),
         ("time_x", "time_x", None),
     ],
 )
