@@ -112,13 +112,13 @@ def _compute(work: PhaseFit, by: By, crowd: int) -> tuple[dict[str, Any], dict[s
         sigma = options.get("sigma", 0.0)
         # The jitter has mean 1, and so the median exp(-sigma^2 / 2).
         speed = math.exp(-(sigma**2) / 2) / options["value_s" if fit.kind == "constant" else "median_s"]
-        table = {"kind": "rate", "samples_per_s": _speeds(speed, split, by, crowd)}
+        table: dict[str, Any] = {"kind": "rate", "samples_per_s": _speeds(speed, split, by, crowd)}
         return {**table, "spread_sigma": split.spread_sigma, "jitter_sigma": sigma}, {}
     jitter, mean_s = _jitter(options)
     speed = FLOPS_PER_SAMPLE * math.exp(-(split.spread_sigma**2) / 2) / mean_s
     spread = {"kind": "log-normal", "sigma": split.spread_sigma} if split.spread_sigma else {"kind": "fixed"}
-    table = {"kind": "flops", "flops_per_s": _speeds(speed, split, by, crowd), "spread": spread, "jitter": jitter}
-    return table, {"flops_per_sample": FLOPS_PER_SAMPLE}
+    table = {"kind": "flops", "flops_per_s": _speeds(speed, split, by, crowd)}
+    return {**table, "spread": spread, "jitter": jitter}, {"flops_per_sample": FLOPS_PER_SAMPLE}
 
 
 def _speeds(speed: float, split: Effects, by: By, crowd: int) -> float | list[float]:

@@ -15,7 +15,6 @@ from fedsim.inputs.plugins import imported_plugins, look_in, without_plugins
 
 if TYPE_CHECKING:
     from fedsim.rounds import Progress
-    from fedsim.scenario import Scenario
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", callback=one_path, help="A scenario in TOML.")]
 NoPlugins = Annotated[
@@ -75,7 +74,7 @@ def run(
     for path, code in scenario.code().items():
         if code.unreadable:
             typer.echo(f"fedsim: {path}: {code.unreadable}; this run counts as another one in every process", err=True)
-    tell_changed(file.parent, scenario)
+    tell_changed(file.parent, scenario.files())
     folder = Path("runs") / scenario.name if out is None else out
     console = Console()
 
@@ -119,13 +118,13 @@ def run(
         console.print(str(written), soft_wrap=True, highlight=False, markup=False)
 
 
-def tell_changed(folder: Path, scenario: "Scenario") -> None:
-    """Say which files of a scenario had another content in the run that a folder holds, if it holds one."""
+def tell_changed(folder: Path, files: dict[str, str]) -> None:
+    """Say which files had another content in the run that a folder holds, if it holds one."""
     from fedsim.results.holding import changed_files
     from fedsim.results.state import read_state
 
     with suppress(RunError):
-        for path in changed_files(read_state(folder), scenario.files()):
+        for path in changed_files(read_state(folder), files):
             typer.echo(f"fedsim: {path}: the content of this file has changed since the run in {folder}", err=True)
 
 

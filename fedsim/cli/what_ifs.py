@@ -42,7 +42,8 @@ def whatif(
     from fedsim.scenario import Scenario, parse_assignment
 
     history = read_run(folder)
-    tell_changed(folder, history.scenario)
+    if isinstance(history.scenario, Scenario):
+        tell_changed(folder, history.scenario.files())
     values = dict(map(parse_assignment, assignments or ()))
     if not sensitivity:
         from fedsim.studies.questions.whatif import what_if

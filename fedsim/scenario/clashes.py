@@ -1,9 +1,4 @@
-"""What a part excludes: one rule over what parts are, and the table of sentences that makes its messages good.
-
-A fact is a name for what a part of the scenario is. A part excludes facts; each one that holds is refused in the field
-of the part that it is about. Parts of the user's own state facts as `Component.provides`, and exclude names of them by
-`Component.excludes`.
-"""
+"""What a part excludes: one rule over facts, which are names of what parts are, and the sentences of its refusals."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple

@@ -90,8 +90,9 @@ def instants(table: Table, name: str, given: Unit | None = None, least: float = 
 
     values = table.values(name)
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
-        kept = table.columns[table.called(name)].type
-        zoned = kept.tz is not None if isinstance(kept, pa.TimestampType) else None
+        kept = table.columns[table.called(name)]
+        kind = None if isinstance(kept, np.ndarray) else kept.type
+        zoned = kind.tz is not None if isinstance(kind, pa.TimestampType) else None
         return Instants(np.where(np.isnat(values), np.nan, values.astype(np.int64)), "date", zoned)
     if table.is_numeric(name):
         return _of_numbers(table, name, given, least)

@@ -1,8 +1,4 @@
-"""Capacities over time, constant between given instants, that begin anew after a period or end; integrated exactly.
-
-The bits that a trace carries from the start of its period on are a piecewise linear function of time. A transfer ends
-where this function has risen by its bits, which two bisections and a division find for many transfers at once.
-"""
+"""Capacities over time, constant between given instants, that begin anew after a period or end; integrated exactly."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
