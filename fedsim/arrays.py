@@ -158,3 +158,15 @@ def first_at_least(grows: Callable[[FloatArray], FloatArray], least: FloatArray,
         enough = grows(middle_s) >= least
         high_s, low_s = np.where(enough, middle_s, high_s), np.where(enough, low_s, middle_s)
     return high_s
+
+
+def count_until(values: FloatArray, low: IntArray, high: IntArray, bound: float | FloatArray) -> IntArray:
+    """Return the number of elements of each ascending slice ``values[low:high]`` that are at most its bound."""
+    left, right = low, high
+    for _ in range(int(np.max(right - left, initial=0)).bit_length()):
+        middle = (left + right) >> 1
+        open_ = left < right
+        below = open_ & (values[np.where(open_, middle, 0)] <= bound) if values.size else open_
+        left = np.where(below, middle + 1, left)
+        right = np.where(open_ & ~below, middle, right)
+    return np.asarray(left - low)

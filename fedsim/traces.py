@@ -14,8 +14,7 @@ from fedsim.streams import Streams
 Assignment = Literal["random", "sequential"]
 Mapped = Assignment | Literal["id"] | None
 """How clients get entries: each that of its id, or one by the law; None for ids where a table has ids of clients."""
-_NAMES: Final = ("computation", "communication")
-_UNITS: Final = (UNITS["ms"], UNITS["kbit/s"])
+_UNITS: Final = {"computation": UNITS["ms"], "communication": UNITS["kbit/s"]}
 
 
 def entries_of(clients: int, entries: int, mapping: Assignment, name: str, streams: Streams) -> IntArray:
@@ -26,18 +25,19 @@ def entries_of(clients: int, entries: int, mapping: Assignment, name: str, strea
     return np.asarray(streams.uniform(name, client) * entries, dtype=np.int64)
 
 
-def capacities_of(
-    path: str | Path, field: str, mapping: Mapped, clients: int, streams: Streams
-) -> tuple[FloatArray, FloatArray]:
-    """Return compute times in ms per sample and bandwidths in kbit/s of K clients, from the devices of a file."""
+def capacity_of(
+    path: str | Path,
+    field: str,
+    name: Literal["computation", "communication"],
+    mapping: Mapped,
+    clients: int,
+    streams: Streams,
+) -> FloatArray:
+    """Return compute times in ms per sample or bandwidths in kbit/s of K clients, from the devices of a file."""
     table = Table.read(path, field)
-    compute, bandwidth = (
-        table.numbers(name, NUMBER, to=unit, least=0.0) for name, unit in zip(_NAMES, _UNITS, strict=True)
-    )
     if not table.rows:
         table.refuse("it has no row; allowed: at least one device")
+    capacity = table.numbers(name, NUMBER, to=_UNITS[name], least=NUMBER.least)
     if mapping == "id" or (mapping is None and table.find("client", "id") is not None):
-        entry = owned(table, clients, "one").row
-    else:
-        entry = entries_of(clients, table.rows, mapping or "random", "trace-capacity", streams)
-    return compute[entry], bandwidth[entry]
+        return capacity[owned(table, clients, "one").row]
+    return capacity[entries_of(clients, table.rows, mapping or "random", "trace-capacity", streams)]

@@ -13,7 +13,6 @@ from fedsim.calibration.log import DURATIONS, Log, round_times_s
 from fedsim.calibration.phases import PhaseFit, fitted_phases
 from fedsim.calibration.presence import Presence, presence
 from fedsim.errors import FedsimError
-from fedsim.history import History
 from fedsim.history.outcomes import Outcome
 from fedsim.scenario import Scenario
 from fedsim.simulation import simulate
@@ -68,6 +67,11 @@ def _check(log: Log, by: By, clients: int | None, held_out: float) -> None:
         raise FedsimError(f"clients: {clients} is not allowed; the log has {len(log.names)} clients")
     if by == "class" and len(log.groups) == 1:
         raise FedsimError("by: 'class' is not allowed; the log has no column class with two values")
+    several = np.flatnonzero(np.bincount(np.unique(np.stack([log.client, log.group]), axis=1)[0]) > 1)
+    if by == "class" and several.size:
+        raise FedsimError(
+            f"class: client {log.names[several[0]]} has several; allowed: one for each client in all rows"
+        )
     if not 0 <= held_out < 1:
         raise FedsimError(f"held_out: {held_out!r} is not allowed; it must be at least 0 and below 1")
 
@@ -160,15 +164,8 @@ def _simulated(
     ended = {**rules["rounds"], "count": rounds}
     ended.pop("until_s", None)
     history = simulate(Scenario(name="calibration", seed=seed, **tables, rounds=ended, selector=rules["selector"]))
-    return _delivered_s(history), _rounds_s(history)
-
-
-def _delivered_s(history: History) -> FloatArray:
     done = history.column("participations", "outcome") == "delivered"
     parts_s = [history.column("participations", name) for name in (*DURATIONS, "queue_s")]
-    return np.asarray(np.sum(parts_s, axis=0)[done], dtype=np.float64)
-
-
-def _rounds_s(history: History) -> FloatArray:
     number, start_s, end_s = (history.column("participations", name) for name in ("round", "start_s", "end_s"))
-    return round_times_s(number, start_s, end_s) if number.size else np.zeros(0)
+    delivered_s = np.asarray(np.sum(parts_s, axis=0)[done], dtype=np.float64)
+    return delivered_s, round_times_s(number, start_s, end_s) if number.size else np.zeros(0)

@@ -1,8 +1,6 @@
 """How clients differ: each has a centre on the scale of logarithms, around which its times scatter.
 
-A time is the client's factor times a draw from one law. Centres and scatter follow from an analysis of variance with
-one random effect; where times were cut short, the mean of what they would have been is used (expectation and
-maximisation, a Tobit model with a centre for each client).
+Where times were cut short, the mean of what they would have been is used (a Tobit model, expectation maximisation).
 """
 
 import math

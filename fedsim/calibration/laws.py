@@ -1,15 +1,9 @@
-"""Laws of times fitted to a sample, the better ones found by Akaike's information criterion.
-
-The laws that fedsim has are fitted by maximum likelihood, and so are a gamma and a Weibull law, which it has not. If
-one of those two is better than all of fedsim's by more than 10, or the Kolmogorov-Smirnov distance of the best one is
-beyond what chance gives in one of a hundred samples, the law is empirical: a table of quantiles. A time that was cut
-short says that the whole time is longer: its likelihood is that of being longer, and quantiles are those of Kaplan and
-Meier (1958).
-"""
+"""Laws of times fitted to a sample by maximum likelihood, and a table of quantiles where no law of fedsim holds."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -97,8 +91,8 @@ def _tried(times_s: FloatArray, cut: BoolArray, kinds: tuple[str, ...] | None) -
         ("log-normal", _log_normal),
         ("normal", _normal),
         ("shifted-exponential", _shifted_exponential),
-        ("gamma", _gamma),
-        ("weibull", _weibull),
+        ("gamma", partial(_other, "gamma")),
+        ("weibull", partial(_other, "weibull")),
     ):
         if kinds is None or name in kinds or name in others:
             one = attempt(times_s, cut)
@@ -171,22 +165,11 @@ def _shifted_exponential(times_s: FloatArray, cut: BoolArray) -> _Tried | None:
     return _Tried(loglik, 2, -np.expm1(-above / scale), {"shift_s": shift, "scale_s": scale}, errors)
 
 
-def _gamma(times_s: FloatArray, cut: BoolArray) -> _Tried | None:
-    from scipy.stats import gamma
-
-    return _other(gamma, times_s, cut)
-
-
-def _weibull(times_s: FloatArray, cut: BoolArray) -> _Tried | None:
-    from scipy.stats import weibull_min
-
-    return _other(weibull_min, times_s, cut)
-
-
-def _other(law: Any, times_s: FloatArray, cut: BoolArray) -> _Tried | None:
+def _other(name: str, times_s: FloatArray, cut: BoolArray) -> _Tried | None:
     """Return a law of SciPy's with a shape and a scale, from 0 on."""
-    from scipy.stats import CensoredData, FitError
+    from scipy.stats import CensoredData, FitError, gamma, weibull_min
 
+    law: Any = {"gamma": gamma, "weibull": weibull_min}[name]
     if times_s.min() <= 0:
         return None
     unit = float(times_s[~cut].mean())

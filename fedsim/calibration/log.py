@@ -126,6 +126,9 @@ def _columns(table: Table) -> dict[str, NDArray[Any]]:
     for name, known, absent in _LABELS:
         if table.find(name) is not None:
             found[name] = table.codes(name, known, absent)
+            if name == "outcome":
+                empty = sum(text is None for text in table.texts(name))
+                table.note(empty, "rows have no outcome: they are taken to have delivered")
     _fill_phases(table, found)
     if table.find("class") is not None:
         found["class"] = table.texts("class")

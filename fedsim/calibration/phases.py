@@ -82,13 +82,8 @@ def _network(down: PhaseFit, up: PhaseFit, by: By, crowd: int) -> tuple[dict[str
         if by != "crowd":
             table[f"{name}_factor"] = _padded(one.effects.factor, crowd, 1.0)
         elif one.effects.spread_sigma > 0 and not shared:
-            sigma = one.effects.spread_sigma
-            table[f"{name}_factor"] = {
-                "kind": "log-normal",
-                "median": 1.0,
-                "sigma": sigma,
-                "greatest": _LARGEST_FACTOR,
-            }
+            law = {"kind": "log-normal", "median": 1.0, "greatest": _LARGEST_FACTOR}
+            table[f"{name}_factor"] = {**law, "sigma": one.effects.spread_sigma}
     return table, notes
 
 
@@ -117,20 +112,17 @@ def _compute(work: PhaseFit, by: By, crowd: int) -> tuple[dict[str, Any], dict[s
         sigma = options.get("sigma", 0.0)
         # The jitter has mean 1, and so the median exp(-sigma^2 / 2).
         speed = math.exp(-(sigma**2) / 2) / options["value_s" if fit.kind == "constant" else "median_s"]
-        speeds = speed if by == "crowd" else [speed / factor for factor in _padded(split.factor, crowd, 1.0)]
-        return {
-            "kind": "rate",
-            "samples_per_s": speeds,
-            "spread_sigma": split.spread_sigma,
-            "jitter_sigma": sigma,
-        }, {}
+        table: dict[str, Any] = {"kind": "rate", "samples_per_s": _speeds(speed, split, by, crowd)}
+        return {**table, "spread_sigma": split.spread_sigma, "jitter_sigma": sigma}, {}
     jitter, mean_s = _jitter(options)
     speed = FLOPS_PER_SAMPLE * math.exp(-(split.spread_sigma**2) / 2) / mean_s
-    speeds = speed if by == "crowd" else [speed / factor for factor in _padded(split.factor, crowd, 1.0)]
     spread = {"kind": "log-normal", "sigma": split.spread_sigma} if split.spread_sigma else {"kind": "fixed"}
-    return {"kind": "flops", "flops_per_s": speeds, "spread": spread, "jitter": jitter}, {
-        "flops_per_sample": FLOPS_PER_SAMPLE
-    }
+    table = {"kind": "flops", "flops_per_s": _speeds(speed, split, by, crowd)}
+    return {**table, "spread": spread, "jitter": jitter}, {"flops_per_sample": FLOPS_PER_SAMPLE}
+
+
+def _speeds(speed: float, split: Effects, by: By, crowd: int) -> float | list[float]:
+    return speed if by == "crowd" else [speed / factor for factor in _padded(split.factor, crowd, 1.0)]
 
 
 def _jitter(options: Mapping[str, Any]) -> tuple[dict[str, Any], float]:

@@ -1,8 +1,4 @@
-"""The command line: run, sweep, compare, whatif, best, steady, plot, report, check, list, data, calibrate and store.
-
-A wrong scenario, file or option ends in a paragraph on standard error and exit code 2, without a traceback; see
-`fedsim.cli.boundary`.
-"""
+"""The command line: run, sweep, compare, whatif, best, steady, plot, report, check, list, data, calibrate and store."""
 
 import sys
 import warnings

@@ -1,15 +1,4 @@
-"""The boundary of the command line: whatever ends a command becomes a paragraph and an exit code.
-
-======  ======================================================================================================
-0       done, or the reader of the output has gone
-1       a fault of fedsim; the paragraph asks to report it
-2       refused: a wrong value, file or option, a part of the user's own that fails, or too little memory; the message
-        says what is allowed, or what has failed
-130     interrupted by Ctrl-C
-======  ======================================================================================================
-
-``fedsim --traceback COMMAND``, or FEDSIM_TRACEBACK=1, also prints where it came from.
-"""
+"""The boundary of the command line: whatever ends a command becomes a paragraph and an exit code of the page."""
 
 import errno
 import io
@@ -25,6 +14,8 @@ from fedsim.errors import TRACEBACKS, FedsimError, tracebacks_wanted
 _REFUSED: Final = 2
 _FAULT: Final = 1
 _INTERRUPTED: Final = 130
+_NO_MEMORY: Final = "can't allocate memory"
+"""What torch says of the memory of a CPU."""
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EBADF})
 
 
@@ -68,7 +59,7 @@ def _told(error: BaseException) -> int:
     if isinstance(error, FedsimError):
         _say(f"fedsim: {error}\n")
         return _REFUSED
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _NO_MEMORY in str(error)):
         _say(
             "fedsim: there is not enough memory for this command; allowed: fewer clients or cells, or a smaller model "
             f"or file ({str(error) or 'no size is known'})\n"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedsim.cli.options import DataDir, one_path
+from fedsim.cli.options import Assignments, DataDir, one_path
 from fedsim.cli.printing import print_table
 from fedsim.errors import FedsimError
 
@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 def data(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A data set, or a scenario in TOML.")] = None,
     download: Annotated[bool, typer.Option("--download", help="Fetch the data set named.")] = False,
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="A.B=VALUE", help="Replace one value of the scenario; may be repeated."),
-    ] = None,
+    assignments: Assignments = None,
     figure: Annotated[
         Path | None, typer.Option("--figure", callback=one_path, help="Draw the scenario's clients and labels.")
     ] = None,

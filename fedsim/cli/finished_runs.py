@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -98,7 +99,7 @@ def report(
     name, *names = _labels(runs)
     history, *others = (read_run(folder) for folder in runs)
     beside, asked = dict(zip(names, others, strict=True)), deadlines_s or ()
-    print_lines(sentences(history, asked, beside, _Command(runs[0])))
+    print_lines(sentences(history, asked, beside, partial(_command, runs[0])))
     pages = overview(history, name, beside)
     if tables or every_round:
         pages = report_of(history, asked, every_round=every_round, name=name, beside=beside)
@@ -106,17 +107,11 @@ def report(
         print_table(page.title, page.lines, page.header)
 
 
-class _Command:
-    """The command that runs the scenario of a folder with other values, in a folder beside it."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def __call__(self, values: Mapping[str, Any], name: str) -> str:
-        """Return the command."""
-        changes = " ".join(f"--set {path}={value}" for path, value in values.items())
-        file, out = shlex.quote(str(self._folder / "scenario.toml")), shlex.quote(f"{self._folder}-{name}")
-        return f"fedsim run {file} {changes} --out {out}"
+def _command(folder: Path, values: Mapping[str, Any], name: str) -> str:
+    """Return the command that runs the scenario of a folder with other values, in a folder beside it."""
+    changes = " ".join(f"--set {path}={value}" for path, value in values.items())
+    file, out = shlex.quote(str(folder / "scenario.toml")), shlex.quote(f"{folder}-{name}")
+    return f"fedsim run {file} {changes} --out {out}"
 
 
 def _labels(runs: list[Path]) -> list[str]:

@@ -22,3 +22,7 @@ def each_path(values: list[Path]) -> list[Path]:
 DataDir = Annotated[
     Path | None, typer.Option("--data-dir", callback=one_path, help="Where real data sets lie (default: $FEDSIM_DATA).")
 ]
+Assignments = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="A.B=VALUE", help="Replace one value of the scenario; may be repeated."),
+]

@@ -2,12 +2,13 @@
 
 import signal
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self, cast
 
 import typer
 
-from fedsim.cli.options import DataDir, one_path
+from fedsim.cli.options import Assignments, DataDir, one_path
 from fedsim.cli.printing import print_table
 from fedsim.errors import FedsimError, RunError
 from fedsim.inputs.plugins import imported_plugins, look_in, without_plugins
@@ -16,10 +17,6 @@ if TYPE_CHECKING:
     from fedsim.rounds import Progress
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", callback=one_path, help="A scenario in TOML.")]
-Assignments = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="A.B=VALUE", help="Replace one value of the scenario; may be repeated."),
-]
 NoPlugins = Annotated[
     bool, typer.Option("--no-plugins", help="Import nothing that the file names as module:Class; refuse the file.")
 ]
@@ -77,8 +74,7 @@ def run(
     for path, code in scenario.code().items():
         if code.unreadable:
             typer.echo(f"fedsim: {path}: {code.unreadable}; this run counts as another one in every process", err=True)
-    for path in _changed_since(file.parent, scenario.files()):
-        typer.echo(f"fedsim: {path}: the content of this file has changed since the run in {file.parent}", err=True)
+    tell_changed(file.parent, scenario.files())
     folder = Path("runs") / scenario.name if out is None else out
     console = Console()
 
@@ -122,15 +118,14 @@ def run(
         console.print(str(written), soft_wrap=True, highlight=False, markup=False)
 
 
-def _changed_since(folder: Path, files: dict[str, str]) -> list[str]:
-    """Return the fields of files that had another content in the run whose folder holds the scenario's file, if any."""
+def tell_changed(folder: Path, files: dict[str, str]) -> None:
+    """Say which files had another content in the run that a folder holds, if it holds one."""
     from fedsim.results.holding import changed_files
     from fedsim.results.state import read_state
 
-    try:
-        return changed_files(read_state(folder), files)
-    except RunError:
-        return []
+    with suppress(RunError):
+        for path in changed_files(read_state(folder), files):
+            typer.echo(f"fedsim: {path}: the content of this file has changed since the run in {folder}", err=True)
 
 
 def check(file: ScenarioFile, assignments: Assignments = None, no_plugins: NoPlugins = False) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedsim.cli.options import DataDir, each_path, one_path
+from fedsim.cli.options import Assignments, DataDir, each_path, one_path
 from fedsim.cli.printing import print_lines, print_table
-from fedsim.cli.scenarios import Assignments, Quiet, load_scenario
+from fedsim.cli.scenarios import Quiet, load_scenario
 from fedsim.errors import FedsimError
 from fedsim.units import counted
 

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from fedsim.cli.options import DataDir, one_path
+from fedsim.cli.options import Assignments, DataDir, one_path
 from fedsim.cli.printing import print_lines, print_table
-from fedsim.cli.scenarios import Assignments, Quiet, load_scenario
+from fedsim.cli.scenarios import Quiet, load_scenario, tell_changed
 from fedsim.cli.studies import Jobs, Store
 from fedsim.errors import FedsimError
 from fedsim.units import counted
@@ -43,6 +43,8 @@ def whatif(
     from fedsim.scenario import Scenario, parse_assignment
 
     history = read_run(folder)
+    if isinstance(history.scenario, Scenario):
+        tell_changed(folder, history.scenario.files())
     values = dict(map(parse_assignment, assignments or ()))
     if not sensitivity:
         from fedsim.studies.questions.whatif import what_if

@@ -23,13 +23,13 @@ from fedsim.devices.heterogeneity import (
     mean_slowdown,
     slowdown,
 )
-from fedsim.errors import DataError, ScenarioError
+from fedsim.errors import ScenarioError
 from fedsim.inputs.paths import InputPath
 from fedsim.per_client import ClientValues, PerClient, Values, at, one_number, values_of
 from fedsim.registry import Component, Registry, Slot
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
-from fedsim.traces import Mapped, capacities_of
+from fedsim.traces import Mapped, capacity_of
 from fedsim.units import FLOPS_PER_SECOND, SAMPLES_PER_SECOND, Bound
 
 COMPUTE_TIMES = Registry(
@@ -277,10 +277,7 @@ class FedScale(Component):
 
     def _ms(self, clients: int, streams: Streams) -> FloatArray:
         if self.path is not None:
-            ms = capacities_of(self.path, "devices.compute.path", self.mapping, clients, streams)[0]
-            if not np.all(ms > 0):
-                raise DataError(f"{self.path}: computation must be above 0 ms")
-            return ms
+            return capacity_of(self.path, "devices.compute.path", "computation", self.mapping, clients, streams)
         u = streams.uniform("compute-spread", np.arange(clients))
         if self.law == "phones":
             return _phones_ms(u)

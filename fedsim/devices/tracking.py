@@ -57,15 +57,8 @@ class PlainTracker(AvailabilityTracker):
         return self._set(changed, new[changed])
 
     def _holds(self, seen: tuple[float, int], time_s: float, draw: int) -> bool:
-        match self._holds_for:
-            case "run":
-                return True
-            case "draw":
-                return seen[1] == draw
-            case "instant":
-                return seen[0] == time_s
-            case "look":
-                return False
+        holds = {"run": True, "draw": seen[1] == draw, "instant": seen[0] == time_s, "look": False}
+        return holds[self._holds_for]
 
 
 class OnOffTracker(AvailabilityTracker):

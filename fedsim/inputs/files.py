@@ -65,7 +65,7 @@ def read_text(
 ) -> str:
     content = read_bytes(path, max_bytes, error, where)
     try:
-        return content.decode("utf-8")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise error(f"{path if where is None else where}: cannot be read: it is not UTF-8 text") from None
 

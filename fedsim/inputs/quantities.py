@@ -57,7 +57,7 @@ _SIZES: Final = {
 }
 _RATES: Final = {
     **_with("kMGT", "bit/s", "bps", "b/s"),
-    **_with("kMGT", "B/s", size="8"),
+    **_with("kMGT", "B/s", "Bps", size="8"),
     **{f"{name}/s": size for name, size in _BYTES.items()},
 }
 _HOURS: Final = {"min": Decimal(60), "h": Decimal(3600), "d": Decimal(86400)}
@@ -72,7 +72,7 @@ MULTIPLES: Final[Mapping[str, Mapping[str, Decimal]]] = {
     "m/s": {**_with("k", "m/s"), "km/h": 1 / Decimal("3.6")},
     "Hz": _with("kMGT", "Hz"),
     "dB": {name: Decimal(1) for name in ("dB", "dBm", "dBi")},
-    "J": {**_with("nuµmkMG", "J"), **_with("mk", "Wh", size="3600")},
+    "J": {**_with("nuµmkMG", "J"), **_with("mkM", "Wh", size="3600")},
     "J/bit": _with("nuµm", "J/bit"),
     "J/FLOP": _with("nuµm", "J/FLOP"),
     "W": _with("nuµmkM", "W"),
@@ -146,13 +146,19 @@ def in_unit(value: Any, unit: str, name: str) -> Any:
     number, written = found.groups()
     own = level(name) if unit == "dB" else unit
     sizes = {own: Decimal(1)} if unit == "dB" else MULTIPLES[unit]
-    alike = [size for one, size in sizes.items() if one.lower() == (written or "").lower()]
-    size = sizes.get(written or "") or (alike[0] if len(set(alike)) == 1 else None)
+    written = written or ""
+    alike = {size for one, size in sizes.items() if _alike(one, written)}
+    size = sizes.get(written) or (alike.pop() if len(alike) == 1 else None)
     if size is None:
         example = _EXAMPLES.get(unit, f"-3.5 {own}")
         names = ", ".join({one: name for name, one in reversed(list(sizes.items()))}.values())
         raise ValueError(f"allowed: a number of {own}, or a text with a unit, such as '{example}' (units: {names})")
     return float(Decimal(number) * size)
+
+
+def _alike(one: str, other: str) -> bool:
+    """Return whether two names of units differ in their case alone; of MBPS and mbps, bits are meant."""
+    return one.casefold() == other.casefold() and all((mark in one) == (mark in other) for mark in ("Bps", "iB"))
 
 
 def level(name: str) -> str:

@@ -7,7 +7,7 @@ from pydantic import model_validator
 
 from fedsim.answers import Contract, Free
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES, Capable
-from fedsim.errors import ScenarioError
+from fedsim.errors import DataError, ScenarioError
 from fedsim.identity import copied
 from fedsim.learning.aggregation.contracts import AGGREGATIONS, Aggregator, Mean
 from fedsim.learning.algorithms.contracts import LOCAL_ALGORITHMS, LocalAlgorithm
@@ -54,8 +54,11 @@ def _ignored(data: Dataset, task: Task) -> str:
     if not isinstance(task, IgnoringTask) or not task.ignore:
         return ""
     parts = []
-    for targets in (data.train_y, data.test_y):
-        parts.append(f"{targets.size - np.count_nonzero(counted(targets, task.ignore)):,} of {targets.size:,}")
+    for where, targets in (("training", data.train_y), ("test", data.test_y)):
+        left_out = targets.size - np.count_nonzero(counted(targets, task.ignore))
+        if left_out == targets.size:
+            raise DataError(f"learning.task.ignore: {list(task.ignore)} leaves no {where} sample; allowed: fewer")
+        parts.append(f"{left_out:,} of {targets.size:,}")
     values = ", ".join(map(str, task.ignore))
     return f"targets of {values} count for nothing (learning.task.ignore): {parts[0]} in training, {parts[1]} in tests"
 
@@ -238,8 +241,9 @@ LEARNERS: Final = Registry(
 
 def _check_users(split: NaturalPartition, users: int, clients: int) -> None:
     if users < clients:
+        fewer = f"crowd.clients of {users} at most" if users else "a smaller min_samples"
         enough = f" with min_samples = {split.min_samples} training samples or more" if split.min_samples > 1 else ""
         raise ScenarioError(
             f"learning.split: 'natural' gives each client a user, and the data set has {users} users{enough} for "
-            f"{clients} clients; allowed: crowd.clients of {users} at most, or learning.allow_empty = true"
+            f"{clients} clients; allowed: {fewer}, or learning.allow_empty = true"
         )

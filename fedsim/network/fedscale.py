@@ -12,7 +12,6 @@ from pydantic import Field, model_validator
 
 from fedsim.arrays import FloatArray, IntArray, normal_quantile
 from fedsim.capabilities import MODEL_BITS
-from fedsim.errors import DataError
 from fedsim.inputs.paths import InputPath
 from fedsim.network.contracts import LinkFacts, Links
 from fedsim.network.transport.transport import TRANSPORT, TRANSPORTS, NoTransport, Transport
@@ -20,7 +19,7 @@ from fedsim.per_client import ClientValues, PerClient, one_number, values_of
 from fedsim.registry import Component, Slot
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
-from fedsim.traces import Mapped, capacities_of
+from fedsim.traces import Mapped, capacity_of
 from fedsim.units import KILOBITS_PER_SECOND, KilobitsPerSecond, Positive
 
 _BITS_PER_KBIT: Final = 1024.0
@@ -78,10 +77,7 @@ class FedScaleNetwork(Component):
 
     def _kbps(self, clients: int, streams: Streams) -> FloatArray:
         if self.path is not None:
-            kbps = capacities_of(self.path, "network.path", self.mapping, clients, streams)[1]
-            if not np.all(kbps > 0):
-                raise DataError(f"{self.path}: communication must be above 0 kbit/s")
-            return kbps
+            return capacity_of(self.path, "network.path", "communication", self.mapping, clients, streams)
         z = normal_quantile(streams.uniform("fedscale-bandwidth", np.arange(clients)))
         median_kbps = values_of(self, "median_kbps", clients, streams, "network")
         return np.clip(median_kbps * np.exp(self.sigma * z), self.lowest_kbps, self.highest_kbps)

@@ -16,9 +16,10 @@ from pydantic_core import InitErrorDetails, SchemaValidator, core_schema
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import ScenarioError
-from fedsim.inputs.bounds import NUMBER, WHOLE
+from fedsim.inputs.bounds import NUMBER, WHOLE, unusual
+from fedsim.inputs.tables import note
 from fedsim.per_client.laws import CLIENT_LAW, CLIENT_LAWS, ClientLaw, Column
-from fedsim.registry import Component, Slot, refusal
+from fedsim.registry import Component, Slot, refusal, units_of
 from fedsim.streams import Streams
 from fedsim.units import Bound, bound_of
 
@@ -149,6 +150,9 @@ def values_of(part: BaseModel, name: str, clients: int, streams: Streams, path: 
         if bounds.whole and not isinstance(given, Column):
             found = np.rint(found)
     _check(found, bounds, _limits(type(part), name, bounds), field, given)
+    if not isinstance(given, tuple):
+        for words in unusual(field, units_of(type(part))[name], found.tolist()):
+            note(f"{field}: {given.path}" if isinstance(given, Column) else field, words)
     return found
 
 

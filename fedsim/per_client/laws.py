@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from fedsim.answers import Contract, Free, Numbers, shaped
 from fedsim.arrays import FloatArray, normal_quantile
 from fedsim.inputs.paths import InputPath
-from fedsim.inputs.tables import Table, owned
+from fedsim.inputs.tables import Table, note, owned
 from fedsim.inputs.tables.header import Name
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
@@ -225,6 +225,8 @@ class Column(Component):
         unit, own = (Name.of(name).unit for name in (field.rpartition(".")[2], self.column))
         if unit and own is None and _NO_UNIT.search(self.column):
             table.refuse(f"{self.column} is in no unit of {unit.of}; allowed: a column in the field's unit")
+        if unit and own is None:
+            note(table.where, f"{self.column} is read in the unit of the field, {unit.of}: its name states none")
         return table.numbers(self.column, _ANY, to=unit, rows=row)
 
     def limits(self) -> None:

@@ -1,16 +1,11 @@
-"""What a part excludes: one rule over what parts are, and the table of sentences that makes its messages good.
-
-A fact is a name for what a part of the scenario is. A part excludes facts; each one that holds is refused in the field
-of the part that it is about. Parts of the user's own state facts as `Component.provides`, and exclude names of them by
-`Component.excludes`.
-"""
+"""What a part excludes: one rule over facts, which are names of what parts are, and the sentences of its refusals."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from fedsim.identity import parts_of
 from fedsim.learning import AGGREGATIONS, COMPRESSORS, LOCAL_ALGORITHMS, Supervised
-from fedsim.rounds import LATE, POLICIES, AsynchronousPolicy, LateRule
+from fedsim.rounds import GROUPINGS, LATE, POLICIES, AsynchronousPolicy, LateRule
 from fedsim.rounds.aggregation.staleness import STALENESS
 from fedsim.rounds.aggregation.weightings import WEIGHTINGS
 from fedsim.rounds.policies.late import Stale
@@ -154,11 +149,10 @@ def _facts(tables: ScenarioTables) -> Iterator[_Fact]:
         _Fact("late updates", *late): type(rounds.late).aggregation is not LateRule.aggregation,
         _Fact("partial work", *late): rounds.late.least_share < 1,
         _Fact("looked at", ("rounds", "refuse_nonfinite_updates"), True): rounds.refuse_nonfinite_updates,
-        _Fact("edges beside privacy", ("rounds", "edges"), "given"): (
-            rounds.edges is not None and tables.privacy is not None
-        ),
     }
     yield from (fact for fact, holds in stated.items() if holds)
+    if rounds.edges is not None and tables.privacy is not None:
+        yield _Fact("edges beside privacy", ("rounds", "edges"), GROUPINGS.kind_of(rounds.edges.grouping))
     if isinstance(rounds.policy, AsynchronousPolicy) and (law := rounds.policy.staleness).uses_deviation:
         yield _Fact("weights of updates", ("rounds", "policy", "staleness"), STALENESS.kind_of(law))
     if isinstance(rounds.late, Stale) and (law := rounds.late.weight).uses_deviation:

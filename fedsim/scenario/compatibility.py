@@ -1,8 +1,4 @@
-"""Parts of a scenario that do not go together.
-
-Most of it is one rule: what a part requires, another part must provide (`fedsim.capabilities`), and what a part
-excludes, no other may be (`fedsim.scenario.clashes`).
-"""
+"""Parts of a scenario that do not go together: what one requires and none provides, and what one excludes."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -269,9 +265,10 @@ def _about_transfers(edges: Edges, network: Network) -> Iterator[Problem]:
             "transfers of this network end at the nearest edge server; allowed: 'site', or network.server = 'cloud'",
         )
     if names.ENDS_AT_EDGES in provided and names.MOBILITY in provided:
+        moves = dict(parts_of(network)).get("mobility")
         yield (
             ("network", "mobility"),
-            "given",
+            NETWORKS.kind_of(network) if moves is None else type(moves).__name__,
             "clients that move would send to other edge servers than their own; allowed: none with rounds.edges and "
             "network.server = 'edge-server'",
         )

@@ -1,8 +1,4 @@
-"""Digests of the files that the parts of a scenario read: placements, traces, topologies, and files of a user's parts.
-
-A field called ``path`` names such a file, and so does an option of a user's own class or function that is the path of a
-file. Its content belongs to the experiment; its folder does not.
-"""
+"""Digests of the files that a scenario reads: those of fields called ``path``, and of options of a user's parts."""
 
 import hashlib
 from collections.abc import Iterator

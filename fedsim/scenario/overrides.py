@@ -1,8 +1,6 @@
 """Values set by dotted paths: ``selector.cohort = 10``, on the command line or in a study.
 
-A changed ``kind`` keeps the options that the new kind has too and removes the others: ``selector.kind=uniform`` on a
-PAUSE scenario keeps ``cohort`` and removes ``alpha``, ``beta``, ``gamma``. A preset keeps nothing: it stands for the
-numbers of its kind, and an option of another cell would be a wrong one under its name.
+A preset keeps no option: it stands for the numbers of its kind, and one of another cell would be wrong under its name.
 """
 
 import typing

@@ -22,10 +22,11 @@ def with_presence(scenario: Scenario) -> Scenario:
     trace = scenario.network.mobility if isinstance(scenario.network, _Moves) else None
     if not isinstance(trace, Trace) or trace.path is None or trace.after == "repeat":
         return scenario
-    if not isinstance(scenario.devices.availability, Always) or not is_car_data(trace.path):
+    where = f"network.mobility.path: {trace.path}"
+    if not isinstance(scenario.devices.availability, Always) or not is_car_data(trace.path, where):
         return scenario
     note(
-        f"network.mobility.path: {trace.path}",
+        where,
         "clients are available while they are in the trace, as devices.availability states nothing else; those that "
         "are there at its end stay",
     )

@@ -128,6 +128,9 @@ def test_each_class_has_its_speed(tmp_path):
     # 200 and 600 times with a scatter of 0.1.
     assert np.log(speeds[5:].mean() / speeds[:5].mean()) == pytest.approx(np.log(4), abs=3.5 * 0.1 / np.sqrt(200))
     assert len(set(speeds.tolist())) == 2
+    place.write_text(place.read_text() + "\n0,new,1.0")
+    with pytest.raises(FedsimError, match="class: client 0 has several; allowed: one for each client in all rows"):
+        calibrate(read_log(place), by="class")
 
 
 def test_rounds_that_end_at_their_deadline_agree_whatever_the_digits_of_the_clock(tmp_path):
@@ -151,12 +154,13 @@ def test_rounds_that_end_at_their_deadline_agree_whatever_the_digits_of_the_cloc
 def test_notes_name_what_is_simulated_where_a_log_has_no_rounds(tmp_path):
     """Of three clients; participations of at most 1.39 s, of which one is late."""
     place = tmp_path / "log.csv"
-    lines = [f"{i % 3},{1 + i / 100},{'late' if i == 7 else 'delivered'}" for i in range(40)]
+    lines = [f"{i % 3},{1 + i / 100},{'late' if i == 7 else '' if i == 8 else 'delivered'}" for i in range(40)]
     place.write_text("client,uplink_s,outcome\n" + "\n".join(lines))
     found = calibrate(read_log(place), rounds=20)
     assert found.scenario.selector.options["cohort"] == 3
     said = " ".join(found.notes)
     assert "cohorts of 3 are simulated" in said
+    assert "log.csv: 1 rows have no outcome: they are taken to have delivered" in said
     assert "a deadline of 13.9 s, ten times the longest participation, is taken" in said
 
 

@@ -13,11 +13,8 @@ ROWS = 12
 
 
 def written(place, **columns):
-    place.write_text(
-        ",".join(columns)
-        + "\n"
-        + "".join(",".join(map(str, row)) + "\n" for row in zip(*columns.values(), strict=True))
-    )
+    rows = [columns, *zip(*columns.values(), strict=True)]
+    place.write_text("".join(",".join(map(str, row)) + "\n" for row in rows))
     return place
 
 
@@ -170,16 +167,13 @@ def test_gaps_and_times_of_days_are_noted(tmp_path):
 
 
 @pytest.mark.parametrize("columns", [whole(), whole(round=None), {"client": range(ROWS), "uplink_s": range(ROWS)}])
-def test_a_log_that_was_written_twice_counts_once(columns, tmp_path):
-    twice = {name: [*values, *values] for name, values in columns.items()}
-    one, other = (read_log(written(tmp_path / "log.csv", **given)) for given in (columns, twice))
+@pytest.mark.parametrize("times", [2, 3])
+def test_a_log_that_was_written_several_times_counts_once(columns, times, tmp_path):
+    again = {name: [*values] * times for name, values in columns.items()}
+    one, other = (read_log(written(tmp_path / "log.csv", **given)) for given in (columns, again))
     assert other.client.tolist() == one.client.tolist()
-    assert other.notes == ("12 rows stand there twice and count once; the first of them is row 13", *one.notes)
-
-
-def test_a_log_that_was_written_three_times_counts_once(tmp_path):
-    again = {"client": [*range(ROWS)] * 3, "uplink_s": [*range(ROWS)] * 3}
-    assert read_log(written(tmp_path / "log.csv", **again)).client.size == ROWS
+    more = f"{ROWS * (times - 1)} rows stand there twice and count once; the first of them is row 13"
+    assert other.notes == (more, *one.notes)
 
 
 def test_a_participation_with_two_rows_that_differ_is_refused(tmp_path):

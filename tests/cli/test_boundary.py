@@ -28,6 +28,7 @@ def ending(error):
         (RecursionError(), 1, "RecursionError in test_boundary.py"),
         (BaseException("odd"), 1, "Please report it to the developers"),
         (MemoryError("3 TiB"), 2, "not enough memory for this command; allowed: fewer clients"),
+        (RuntimeError("alloc_cpu.cpp:127: can't allocate memory"), 2, "not enough memory for this command"),
         (KeyboardInterrupt(), 130, "fedsim: interrupted\n"),
         (OSError(errno.ENOSPC, "No space left"), 2, "the output cannot be written: No space left"),
         (OSError(errno.ENOSPC, "No space left", "file"), 1, "OSError"),

@@ -41,6 +41,8 @@ def test_missing_files_and_other_texts_are_named(tmp_path):
         read_text(tmp_path / "nothing", DataError)
     with pytest.raises(DataError, match="does not exist"):
         check_file(tmp_path / "nothing", 10, DataError)
+    (tmp_path / "marked").write_bytes(b"\xef\xbb\xbfa = 1")
+    assert read_text(tmp_path / "marked", DataError) == "a = 1"
     (tmp_path / "latin").write_bytes(b"\xe9")
     with pytest.raises(DataError, match=r"here: cannot be read: it is not UTF-8 text"):
         read_text(tmp_path / "latin", DataError, "here")

@@ -74,7 +74,9 @@ def test_arrays_are_lists_and_laws_have_the_unit_of_their_field():
     assert TIMING.replace({"learning": given}) == TIMING.replace({"learning": learning})
 
 
-@pytest.mark.parametrize("number", [6100.0, 6100, "6.1 Mbit/s", np.float32(6100), np.array(6100), Decimal(6100)])
+@pytest.mark.parametrize(
+    "number", [6100.0, 6100, "6.1 Mbit/s", "762.5 KBps", "6.1 MBPS", np.float32(6100), np.array(6100), Decimal(6100)]
+)
 def test_what_follows_from_a_number_follows_however_it_is_given(number):
     assert FedScaleNetwork(median_kbps=number) == FedScaleNetwork(median_kbps=6100.0)
     assert FedScaleNetwork(median_kbps=[number]).sigma == 0.0

@@ -52,7 +52,7 @@ def test_rates_from_a_file(tmp_path):
     assert set(rates_kbps(50, path=str(file)).round().tolist()) == {2210.0, 6924.0}
     dead = tmp_path / "dead.pkl"
     dead.write_bytes(pickle.dumps({1: {"computation": 5.0, "communication": 0}}))
-    with pytest.raises(DataError, match="communication must be above 0"):
+    with pytest.raises(DataError, match=r"communication, row 1: 0\.0 is not allowed; allowed: numbers of at"):
         rates_kbps(1, path=str(dead))
 
 

@@ -105,6 +105,11 @@ def test_a_column_of_whole_numbers_holds_whole_numbers(tmp_path):
     path.write_text("n\n1\n2.5\n3\n")
     with pytest.raises(ScenarioError, match=r"client 1: 2\.5 .* allowed: whole numbers at least 1"):
         simulate(scenario(learning__samples_per_client={"column": "n", "path": str(path)}))
+    path.write_text("client,n\n0,1e11\n1,5\n2,5\n")
+    notes = simulate(scenario(devices__compute__samples_per_s={"column": "n", "path": str(path)})).notes
+    where = "devices.compute.samples_per_s: t.csv: "
+    assert f"{where}n is read in the unit of the field, samples/s: its name states none" in notes
+    assert f"{where}1e+11 samples/s is unusual; usual: 1e-06 to 1e+09 samples/s; is the unit right?" in notes
 
 
 def test_a_scenario_with_lists_laws_and_columns_is_written_and_read(tmp_path):

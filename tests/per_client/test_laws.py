@@ -115,13 +115,8 @@ def test_rows_belong_to_the_clients_that_they_name(tmp_path):
     (tmp_path / "t.csv").write_text("client,speed\n2,20\n0,0.5\n7,70\n1,10\n")
     law = Column(column="speed", path=str(tmp_path / "t.csv"))
     assert law.values(3, Streams(0), "x").tolist() == [0.5, 10.0, 20.0]
-    with pytest.raises(
-        DataError, match="no row of client 3; the ids in it are 0, 1, 2, 7, and the clients are 0, 1, 2, 3"
-    ):
+    with pytest.raises(DataError, match="no row of client 3; the ids in it are 0, 1, 2, 7, and the clients are 0, 1,"):
         law.values(4, Streams(0), "x")
-    (tmp_path / "t.csv").write_text("client,speed\n0,20\n0,1\n")
-    with pytest.raises(DataError, match="client, row 2: client 0 has a row before"):
-        law.values(1, Streams(0), "x")
 
 
 def test_a_unit_in_the_name_of_a_column_is_made_that_of_the_field(tmp_path):

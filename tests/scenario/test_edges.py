@@ -107,7 +107,7 @@ WRONG = {
     "clients that move": (
         SITE,
         {"network": {**AT_EDGES, "mobility": WALK}},
-        ["network.mobility", "would send to other edge servers than their own"],
+        ["network.mobility: 'RandomWaypoint'", "would send to other edge servers than their own"],
     ),
     "twice to the cloud": (
         {"grouping": ORDER, "backhaul": WIRE},

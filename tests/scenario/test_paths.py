@@ -55,10 +55,11 @@ def test_a_run_folder_gives_the_same_bytes_elsewhere(beside, monkeypatch):
     assert read_run("second").clients.column("x_m").to_pylist() == [1, 2, 3, 4]
 
 
-def test_a_run_folder_tells_of_a_file_that_has_changed(beside, monkeypatch, capsys):
+@pytest.mark.parametrize("command", ["run first/scenario.toml --out second -q --no-store", "whatif first --store kept"])
+def test_a_run_folder_tells_of_a_file_that_has_changed(beside, monkeypatch, capsys, command):
     run(Scenario.load("exp/s.toml"), out="first", store=False)
     (beside / "exp" / "places.csv").write_text("x_m,y_m\n" + "9,0\n" * 4)
-    monkeypatch.setattr("sys.argv", ["fedsim", "run", "first/scenario.toml", "--out", "second", "-q", "--no-store"])
+    monkeypatch.setattr("sys.argv", ["fedsim", *command.split(), "--set", "rounds.count=1"])
     with pytest.raises(SystemExit) as end:
         main()
     assert not end.value.code

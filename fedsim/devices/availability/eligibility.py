@@ -47,10 +47,8 @@ class EligibleClients(Availability):
         now_s, draw = self._online.next_s(time_s, draw, client)
         while math.isfinite(now_s) and not self.available(looked_at, now_s, draw).any():
             if repeats:
-                wait_s = (
-                    float(self._possible_s(looked_at, now_s, np.full(looked_at.size, now_s)).min(initial=np.inf))
-                    - now_s
-                )
+                free_s = self._possible_s(looked_at, now_s, np.full(looked_at.size, now_s))
+                wait_s = float(free_s.min(initial=np.inf)) - now_s
                 tries = max(1.0, math.ceil(wait_s / self.retry_s)) if math.isfinite(wait_s) else math.inf
                 later_s, draw = now_s + self.retry_s * tries, self.redraw(draw)
             else:

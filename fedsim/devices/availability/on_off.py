@@ -17,7 +17,7 @@ from typing import Annotated, ClassVar, Final, Protocol
 import numpy as np
 from pydantic import Field
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.arrays import BoolArray, FloatArray, IntArray, count_until
 from fedsim.devices.contracts import Availability, Kind
 from fedsim.devices.tracking import AvailabilityTracker, OnOffTracker
 from fedsim.errors import ScenarioError
@@ -31,18 +31,6 @@ MOST_SOJOURNS: Final = 3_200_000
 """Of a client between two looks at it; they are drawn one after the other, which takes minutes."""
 _MOST_STEPS: Final = 64
 Sojourn = Annotated[Seconds, Field(ge=1e-3)]
-
-
-def count_until(values: FloatArray, low: IntArray, high: IntArray, bound: float | FloatArray) -> IntArray:
-    """Return the number of elements of each ascending slice ``values[low:high]`` that are at most its bound."""
-    left, right = low, high
-    for _ in range(int(np.max(right - left, initial=0)).bit_length()):
-        middle = (left + right) >> 1
-        open_ = left < right
-        below = open_ & (values[np.where(open_, middle, 0)] <= bound) if values.size else open_
-        left = np.where(below, middle + 1, left)
-        right = np.where(open_ & ~below, middle, right)
-    return np.asarray(left - low)
 
 
 class OnOffProcess(Availability):

@@ -7,8 +7,8 @@ from typing import ClassVar, Final, Literal
 
 import numpy as np
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray
-from fedsim.devices.availability.on_off import OnOffProcess, count_until
+from fedsim.arrays import BoolArray, FloatArray, IntArray, count_until
+from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.inputs.paths import InputPath
 from fedsim.inputs.tables import IDS, After, Intervals, Origin, Table, identified, owned, read_spans
 from fedsim.registry import Component

@@ -1,7 +1,7 @@
 """One reader of tables: placements, mobility, availability, rates, windows, values of clients, splits and logs."""
 
 from fedsim.inputs.tables.header import IDS
-from fedsim.inputs.tables.ids import Owned, clients_of, identified, owned
+from fedsim.inputs.tables.ids import Owned, clients_of, identified, note_order, owned
 from fedsim.inputs.tables.reading import counted, note, reading
 from fedsim.inputs.tables.spans import Intervals, read_spans
 from fedsim.inputs.tables.table import Table
@@ -24,6 +24,7 @@ __all__ = [
     "identified",
     "instants",
     "note",
+    "note_order",
     "origin_of",
     "owned",
     "picked",

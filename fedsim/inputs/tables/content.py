@@ -1,6 +1,7 @@
 """Columns of a file by name: CSV in its dialects, Parquet, NPZ, each also packed by gzip."""
 
 import csv
+import gzip
 import io
 import re
 import zlib
@@ -18,7 +19,7 @@ from fedsim.inputs.paths import is_file
 from fedsim.inputs.pickles import unpickled
 from fedsim.inputs.tables.header import NUMBER
 from fedsim.inputs.tables.phones import of_pickle
-from fedsim.inputs.tables.published import CAR_COLUMNS, CARS, of_csv, published
+from fedsim.inputs.tables.published import CARS, HEAD, LAST_STEP, of_columns, published
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,7 +42,7 @@ _MARKS: Final = (
 """Byte-order marks of encodings other than UTF-8."""
 _COMMENTS: Final = re.compile(rb"(?:[ \t]*#[^\r\n]*[\r\n]+)+")
 _BLANK: Final = re.compile(rb"(?m)^[ \t]+\r?$")
-_MISSING: Final = r"^(?i:|--?|na|#?n/a|nan|null|none|\?)$"
+_MISSING: Final = r"^(?i:|--?|<?na>?|#?n/a|nan|nat|null|none|\?)$"
 """What stands for nothing in a cell of text."""
 _TRIED: Final = 100
 _UNEQUAL: Final = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
@@ -56,20 +57,24 @@ def unpacked(path: str | Path, where: str | None = None) -> bytes:
     if not content.startswith(_GZIP):
         return content
     try:
-        stream = zlib.decompressobj(wbits=31)
-        plain = stream.decompress(content, MAX_BYTES)
-    except zlib.error as error:
+        with gzip.open(io.BytesIO(content)) as members:
+            plain = members.read(MAX_BYTES + 1)
+    except (zlib.error, OSError, EOFError) as error:
         raise DataError(f"{where or path}: cannot be read: {error}") from None
-    if stream.unconsumed_tail or not stream.eof:
-        raise DataError(f"{where or path}: cannot be read: its gzip data are cut off or larger than {MAX_BYTES} bytes")
+    if len(plain) > MAX_BYTES:
+        raise DataError(f"{where or path}: cannot be read: its gzip data are larger than {MAX_BYTES} bytes")
     return plain
 
 
-def is_car_data(path: str | Path) -> bool:
+def is_car_data(path: str | Path, where: str) -> bool:
     """Return whether a file, if there is one, holds floating car data of SUMO."""
-    head = unpacked(path)[:4096] if is_file(Path(path)) else b""
-    names = head.lstrip(b"\xef\xbb\xbf\r\n").split(b"\n")[0].strip().decode("utf-8", "replace")
-    return CARS.match(head) is not None or CAR_COLUMNS.keys() <= set(re.split("[;,]", names))
+    if not is_file(Path(path)):
+        return False
+    if CARS.match(unpacked(path)[:HEAD]):
+        return True
+    with suppress(DataError):
+        return LAST_STEP in read_content(path, where)[0]
+    return False
 
 
 def read_content(
@@ -84,13 +89,14 @@ def read_content(
         if suffix == ".npz":
             return dict(arrays_of_npz(content, where)), False
         if suffix == ".parquet":
-            return _parquet(content), False
+            return of_columns(_parquet(content), where), False
         if suffix in (".pkl", ".pickle") or (not suffix and _PICKLE.match(content)):
             return dict(of_pickle(unpickled(content, where))), False
-        if (found := published(content, contact_with, where)) is not None:
+        text = content if CARS.match(content[:HEAD]) else utf8(content)
+        if (found := published(text, contact_with, where)) is not None:
             return found, False
-        columns, decimal_comma = _csv(content, "\t" if suffix == ".tsv" else "")
-        return of_csv(columns, where), decimal_comma
+        columns, decimal_comma = _csv(text, "\t" if suffix == ".tsv" else "")
+        return of_columns(columns, where), decimal_comma
     except DataError as error:
         raise error if str(error).startswith(where) else DataError(f"{where}: {error}") from None
     # Arrow's own errors are children of these.
@@ -114,7 +120,7 @@ def _csv(content: bytes, delimiter: str) -> "tuple[dict[str, pa.ChunkedArray], b
     import pyarrow as pa
     from pyarrow import csv as arrow
 
-    content = _without_comments(_utf8(content)).rstrip(b"\r\n") + b"\n"
+    content = _without_comments(content).rstrip(b"\r\n") + b"\n"
     header = _first_line(content).decode()
     if not header.strip():
         raise DataError("cannot be read: it is empty; a table begins with the names of its columns")
@@ -148,7 +154,7 @@ def _csv(content: bytes, delimiter: str) -> "tuple[dict[str, pa.ChunkedArray], b
 
 def _without_comments(content: bytes) -> bytes:
     """Return text from its header on: the first line, also behind a #, after comments and Excel's ``sep=;``."""
-    content = re.sub(rb"\Asep=.[\r\n]+", b"", content.lstrip(b"\r\n"))
+    content = re.sub(rb"\A(?i:\"?sep=.\"?)[\r\n]+", b"", content.lstrip(b"\r\n"))
     if b"\n " in content or b"\n\t" in content:
         content = _BLANK.sub(b"", content)
     if (comments := _COMMENTS.match(content)) is None:
@@ -165,7 +171,7 @@ def _first_line(content: bytes) -> bytes:
     return re.split(rb"\r\n|\n|\r", content, maxsplit=1)[0]
 
 
-def _utf8(content: bytes) -> bytes:
+def utf8(content: bytes) -> bytes:
     """Return text in UTF-8 without a byte-order mark, refusing other encodings without one."""
     if content.startswith(_BINARY):
         raise DataError("is no text, whatever its suffix says; allowed: CSV, .parquet, .npz")

@@ -23,11 +23,13 @@ class Unit(NamedTuple):
 
 _SPELLED: Final = {
     **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("mins", "minute", "minutes"), "min"),
+    **dict.fromkeys(("hr", "hrs", "hour", "hours"), "h"),
+    **dict.fromkeys(("kmh", "kph"), "km/h"),
     **dict.fromkeys(("msec", "milliseconds"), "ms"),
     **dict.fromkeys(("usec", "μs", "microseconds"), "us"),
-    **{name.lower(): name for name in MULTIPLES["dB"]},
-    "minutes": "min",
-    "hours": "h",
+    **{name.lower(): name for name in (*MULTIPLES["dB"], "dBW")},
+    "days": "day",
     "metres": "m",
     "meters": "m",
     **{
@@ -59,8 +61,8 @@ def _units() -> dict[str, Unit]:
         for name, size in sizes.items()
         if name not in _NO_SUFFIX
     }
-    # A charge is no energy: it is known, so that it is refused where joules are asked for.
-    known |= {"Ah": Unit("Ah"), "mAh": Unit("Ah", over=1e3)}
+    # A charge is no energy, and a level over 1 W none over 1 mW: they are known, so that they are refused there.
+    known |= {"Ah": Unit("Ah"), "mAh": Unit("Ah", over=1e3), "dBW": Unit("dBW"), "day": Unit("s", 86_400.0)}
     return known | {name: known[unit] for name, unit in _SPELLED.items()}
 
 
@@ -92,6 +94,7 @@ class Name:
         words = re.sub(r"\s+", "_", text.strip())
         found = _BRACKETS.match(text.strip()) or _QUOTIENT.fullmatch(words) or _LAST.fullmatch(words)
         base, last = (found[1] or "", found[2].replace("_per_", "/")) if found else ("", "")
+        last = re.sub("/sec(ond)?$", "/s", last, flags=re.IGNORECASE)
         # MB/S may be bits or bytes.
         small = "" if last.upper().endswith("B/S") and "B" in last else last.lower()
         unit = UNITS.get(last, _SMALL.get(small)) if base or "/" in last or "flops" in small else None

@@ -1,12 +1,7 @@
-"""The client of each row: one rule of ids for all tables.
-
-A column ``client``, ``id`` or ``device`` has whole numbers from 0, or names. A name stands for the same client in all
-tables of a run: the first names that are read are those of clients 0, 1, 2, ... Rows of other ids are left out with a
-note where every client has rows of its own, and refused otherwise.
-"""
+"""The client of each row: one rule of ids for all tables, whose names are those of clients in the order of reading."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -19,6 +14,7 @@ from fedsim.inputs.tables.table import Table
 _SHOWN: Final = 5
 _OTHER_IDS: Final = {"user", "user_id", "uid", "guid", "node", "node_id", "name", "worker", "party", "vehicle_id", "ue"}
 """Columns that may name clients, and are not taken for their ids."""
+_INDICES: Final = {"column_1", "unnamed:_0", "index", "_index_level_0_"}
 Each = Literal["one", "any"]
 
 
@@ -38,8 +34,7 @@ def owned(table: Table, clients: int, each: Each, column: str | None = None) -> 
         if table.rows < clients:
             table.refuse(f"it has {table.rows} rows; there must be one for each of the {clients} clients")
         table.note(table.rows - clients, f"of {table.rows:,} rows not used: there are {clients} clients")
-        if others := [column for column in table.columns if Name.of(column).whole in _OTHER_IDS]:
-            note(table.where, f"rows are those of clients 0, 1, ...: {', '.join(others)} is no column client or id")
+        note_order(table, "client", "client or id", _OTHER_IDS)
         first = np.arange(clients, dtype=np.int64)
         return Owned(first, first)
     ids = clients_of(table, name, clients)
@@ -64,6 +59,16 @@ def owned(table: Table, clients: int, each: Each, column: str | None = None) -> 
         return Owned(row, ids[row])
     row = row[np.argsort(ids[row], kind="stable")]
     return Owned(row, ids[row])
+
+
+def note_order(table: Table, what: str, asked: str, names: Collection[str] = ()) -> None:
+    """Note columns that may name what rows are of, which is their place: by their names, or an index of its own."""
+    whole = {column: Name.of(column).whole for column in table.columns}
+    others = [column for column in whole if whole[column] in names]
+    indices = [column for column in whole if whole[column] in _INDICES and table.is_numeric(column)]
+    others += [column for column in indices if table.values(column).tolist() != list(range(table.rows))]
+    if others:
+        note(table.where, f"rows are those of {what}s 0, 1, ...: {', '.join(others)} is no column {asked}")
 
 
 def clients_of(table: Table, name: str, clients: int, least: int = 0) -> IntArray:

@@ -1,10 +1,7 @@
 """Measurements of phones as published: states of FLASH (JSON, CSV), throughput of MobiPerf, devices of FedScale.
 
-FLASH's JSON has an object of devices with ``messages``: lines ``2020-01-28 00:00:00<tab>wifi``. A phone is there while
-it is locked, charging and on WiFi; each repeats its own time from its first message to its last one. Its cache of
-sessions (``ready_time``) is read too, and tables with a row for each device (``guid``, ``messages``) or message
-(``guid``, ``time``, ``state``). MobiPerf's JSON has a list of measurements with ``tcp_speed_results`` in kbit/s, one a
-second.
+A phone of FLASH is there while it is locked, charging and on WiFi, and repeats its own time from its first message to
+its last one; its cache of sessions is read too.
 """
 
 import json
@@ -49,8 +46,12 @@ def of_json(content: bytes, where: str) -> "dict[str, pa.ChunkedArray]":
         raise DataError(f"cannot be read: it is no JSON: {error}") from None
     entries = list(found.values()) if isinstance(found, dict) else found
     if isinstance(entries, list) and entries and all(isinstance(entry, dict) for entry in entries):
-        if isinstance(found, dict) and all("messages" in entry for entry in entries):
-            texts = [(str(entry.get("guid", name)), str(entry["messages"])) for name, entry in found.items()]
+        if all("messages" in entry for entry in entries):
+            names = found if isinstance(found, dict) else range(len(entries))
+            texts = [
+                (str(entry.get("guid", name)), str(entry["messages"]))
+                for name, entry in zip(names, entries, strict=True)
+            ]
             return _sessions([(guid, _lines(text, guid)) for guid, text in texts], where)
         if isinstance(found, dict) and all("ready_time" in entry for entry in entries):
             return _cached(found, where)
@@ -64,18 +65,24 @@ def of_states(columns: "dict[str, pa.ChunkedArray]", where: str) -> "dict[str, p
     names = {name.lower(): name for name in columns}
     guid = next((names[name] for name in ("guid", "client", "device", "id") if name in names), None)
     if guid is not None and "messages" in names:
-        rows = zip(columns[guid].to_pylist(), columns[names["messages"]].to_pylist(), strict=True)
+        rows = zip(*(map(_text, columns[name].to_pylist()) for name in (guid, names["messages"])), strict=True)
         return _sessions([(name, _lines(text, name)) for name, text in rows], where)
     time = next((names[name] for name in ("time", "timestamp") if name in names), None)
     if guid is None or time is None or "state" not in names:
         return columns
     devices: dict[str, list[Message]] = {}
-    cells = (columns[name].to_pylist() for name in (guid, time, names["state"]))
+    cells = [list(map(_text, columns[name].to_pylist())) for name in (guid, time, names["state"])]
+    if not any(map(_is_state, cells[2])):
+        return columns
     for number, (name, instant, state) in enumerate(zip(*cells, strict=True), 1):
-        if not _is_state(state.strip()):
+        if not _is_state(state):
             raise DataError(f"{names['state']}, row {number}: {state!r} is not allowed; allowed: states of FLASH")
-        devices.setdefault(name, []).append((instant.strip(), state.strip()))
+        devices.setdefault(name, []).append((instant, state))
     return _sessions(devices.items(), where)
+
+
+def _text(cell: object) -> str:
+    return "" if cell is None else str(cell).strip()
 
 
 def _lines(text: str, guid: str) -> Iterator[Message]:

@@ -1,9 +1,7 @@
 """Files in layouts of their own that stand for tables: contact events, movements of ns-2, floating car data of SUMO.
 
-Contact events have lines ``TIME CONN a b up`` and ``TIME CONN a b down``: a row ``client, start_s, end_s`` for each end
-of a contact. Floating car data are the XML or the CSV of SUMO's ``--fcd-output``: a row ``client, time_s, x_m, y_m``
-for each vehicle and step, with ``last_step_s``; a step without vehicles has none. Movements of ns-2 give such rows for
-each place at which a node begins, turns or stops.
+Contacts give a row ``client, start_s, end_s`` for each end of one; car data a row ``client, time_s, x_m, y_m`` for each
+vehicle and step, with ``last_step_s``; movements such a row for each place at which a node begins, turns or stops.
 """
 
 import io
@@ -28,9 +26,11 @@ _MOVES: Final = re.compile(rb"\A(\s*#[^\n]*\n|\s)*\$(node_\(|ns_\s+at)")
 _PLACE: Final = re.compile(rf"\$node_\((\w+)\) set ([XYZ])_ ([+-]?{_N})")
 _GO: Final = re.compile(rf'\$ns_ at ({_N}) "\$node_\((\w+)\) setdest ([+-]?{_N}) ([+-]?{_N}) ({_N})"')
 _OF_NO_NODE: Final = re.compile(r"|\$god_ set-dist .*|set god_ .*|.*create-god.*")
-_JSON: Final = re.compile(rb"\A(\xef\xbb\xbf)?\s*[\[{]")
-CARS: Final = re.compile(rb"\A(\xef\xbb\xbf)?\s*<\?xml.*?<fcd-export|\A\s*<fcd-export", re.DOTALL)
-"""How the XML of SUMO begins."""
+_JSON: Final = re.compile(rb"\A\s*[\[{]")
+CARS: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*<(?:[?!].*?<)?fcd-export", re.DOTALL)
+"""How the XML of SUMO begins, behind a comment with its settings."""
+HEAD: Final = 1 << 16
+"""Bytes of a file that tell its layout."""
 CAR_COLUMNS: Final = {"vehicle_id": "client", "timestep_time": "time_s", "vehicle_x": "x_m", "vehicle_y": "y_m"}
 """Columns of SUMO's CSV and those that they stand for."""
 SPEED: Final = "speed_m_per_s"
@@ -40,7 +40,7 @@ LAST_STEP: Final = "last_step_s"
 
 def published(content: bytes, contact_with: str | None, where: str) -> "dict[str, pa.ChunkedArray] | None":
     """Return the columns of a file in one of these layouts; None for another file."""
-    if _EVENTS.search(content[:4096]):
+    if _EVENTS.search(content[:HEAD]):
         return _contacts(content, contact_with, where)
     if contact_with is not None:
         raise DataError("contact_with is given, and the file has no contact events; allowed: lines TIME CONN a b up")
@@ -48,10 +48,15 @@ def published(content: bytes, contact_with: str | None, where: str) -> "dict[str
         return _moves(content)
     if _JSON.match(content):
         return of_json(content, where)
-    return _cars(content) if CARS.match(content[:4096]) else None
+    if CARS.match(content[:HEAD]):
+        return _cars(content)
+    if content.lstrip().startswith(b"<"):
+        raise DataError("is XML of no known layout; allowed: floating car data of SUMO (fcd-export)")
+    return None
 
 
-def of_csv(columns: "dict[str, pa.ChunkedArray]", where: str) -> "dict[str, pa.ChunkedArray]":
+def of_columns(columns: "dict[str, pa.ChunkedArray]", where: str) -> "dict[str, pa.ChunkedArray]":
+    """Return the columns of SUMO's or FLASH's tables; those of another table as they are."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -59,8 +64,9 @@ def of_csv(columns: "dict[str, pa.ChunkedArray]", where: str) -> "dict[str, pa.C
 
     if not CAR_COLUMNS.keys() <= columns.keys():
         return of_states(columns, where)
+    columns = {**columns, "vehicle_id": pc.cast(columns["vehicle_id"], pa.string())}
     if "person_id" in columns:
-        walks = pc.match_substring_regex(columns["person_id"], "^.")
+        walks = pc.fill_null(pc.match_substring_regex(pc.cast(columns["person_id"], pa.string()), "^."), False)
         for name in ("id", "x", "y", "speed"):
             vehicle, person = columns.get(f"vehicle_{name}"), columns.get(f"person_{name}")
             if vehicle is not None and person is not None:
@@ -69,7 +75,7 @@ def of_csv(columns: "dict[str, pa.ChunkedArray]", where: str) -> "dict[str, pa.C
     there = pc.match_substring_regex(columns["vehicle_id"], "^.")
     names = {**CAR_COLUMNS, "vehicle_speed": SPEED}
     cars = {names.get(name, name): values.filter(there) for name, values in columns.items()}
-    last = times[len(times) - 1].as_py() if len(times) else ""
+    last = str(times[len(times) - 1].as_py()) if len(times) else ""
     return {**cars, LAST_STEP: pa.chunked_array([texts_of([last] * len(cars["client"]))])}
 
 
@@ -85,19 +91,28 @@ def _matched(content: bytes, allowed: str, *patterns: re.Pattern[str]) -> Iterat
 
 
 def _contacts(content: bytes, contact_with: str | None, where: str) -> "dict[str, pa.ChunkedArray]":
-    begun: dict[tuple[str, str], str] = {}
+    begun: dict[tuple[str, str], str | None] = {}
+    renewed: dict[tuple[str, str], str] = {}
     spans: list[tuple[str, str, str, str]] = []
-    unseen = 0
+    unseen = again = 0
     events = _matched(content, "TIME CONN a b up, or down", _EVENT)
     for event in sorted(events, key=lambda event: float(event[1])):
         time_s, pair = event[1], (min(event[2], event[3]), max(event[2], event[3]))
-        if event[4].lower() == "up":
-            begun.setdefault(pair, time_s)
+        since_s, up = begun.get(pair, "0"), event[4].lower() == "up"
+        if pair in begun and up == (since_s is not None):
+            again += 1
+            renewed[pair] = time_s
+        elif up:
+            begun[pair] = time_s
         else:
             unseen += pair not in begun
-            spans.append((*pair, begun.pop(pair, "0"), time_s))
+            spans.append((*pair, str(since_s), time_s))
+            # An end may follow the next begin of the same instant.
+            begun[pair] = time_s if renewed.get(pair) == time_s else None
+            again -= begun[pair] is not None
     counted(where, unseen, "contacts have no begin: they last from 0 s on")
-    spans += [(*pair, time_s, "") for pair, time_s in begun.items()]
+    counted(where, again, "events not used: a contact is up, or down, already")
+    spans += [(*pair, time_s, "") for pair, time_s in begun.items() if time_s is not None]
     nodes = {node for span in spans for node in span[:2]}
     if contact_with is not None and contact_with not in nodes:
         some = ", ".join(sorted(nodes)[:5])

@@ -8,14 +8,22 @@ from numpy.typing import ArrayLike
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.inputs.tables.published import LAST_STEP
-from fedsim.inputs.tables.reading import counted
+from fedsim.inputs.tables.reading import counted, note
 from fedsim.inputs.tables.table import Table
 from fedsim.inputs.tables.times import DAY_S, GAP, TIMES, After, Instants, followed, instants, origin_of, picked
 from fedsim.units import SECONDS
 
 _LAST: Final = "the last end of a device may be left out where after is not 'none'"
-_AWAY: Final = ("0", "false", "no", "off", "offline", "unavailable", "inactive", "away", "down")
+_AWAY: Final = {
+    *("0", "n", "f", "false", "no", "off", "offline", "unavailable", "inactive"),
+    *("away", "down", "absent", "disconnected", "gone"),
+}
 _STATES: Final = ("online", "available", "active", "state", "status")
+_MAY_STATE: Final = (
+    *("is_online", "is_available", "is_active", "availability"),
+    *("presence", "present", "connected", "is_connected", "event", "type"),
+)
+"""Columns of states, and columns that hold some."""
 
 
 @dataclass(frozen=True)
@@ -89,22 +97,24 @@ def read_spans(
         table.refuse("it has no row; allowed: at least one")
     least = 0.0 if origin is None else -np.inf
     names: tuple[tuple[str, ...], tuple[str, ...]] = ("start_s", "start"), ("end_s", "end")
-    if table.find(*names[0]) is None and table.find(*TIMES) is not None:
+    has_rows = table.find(*names[0]) is None and table.find(*TIMES) is not None
+    _refuse_away(table, spans=not has_rows)
+    if has_rows:
         names = TIMES, TIMES
-        if (state := table.find(*_STATES)) is not None:
-            table.refuse(f"{state}: states are not read; allowed: a row for each span, with start_s and end_s")
         start = end = instants(table, table.called(*TIMES), least=least)
         begins = origin_of(table, [start], origin)
         row, device, start_s, end_s = _seen(table, row, device, start.at(row), after, begins)
     else:
-        _refuse_away(table)
         start, end = (instants(table, table.called(*name), least=least) for name in names)
         if start.kind == "clock" or start.dated:
             end = end.after(start)
         begins = origin_of(table, [start, end], origin)
         start_s, end_s = start.since(begins)[row], end.since(begins)[row]
     if after == "repeat":
-        period = _periods(table, period_s or (DAY_S if start.kind == "clock" else None), device, devices, row)
+        if period_s and table.find("period_s"):
+            note(table.where, f"{table.called('period_s')} is not read: the scenario states period_s = {period_s:g}")
+        of_day = DAY_S if start.kind == "clock" and table.find("period_s") is None else None
+        period = _periods(table, period_s or of_day, device, devices, row)
         if origin is not None or start.kind == "clock" or (start.kind == "date" and period_s is None):
             start_s, end_s = _moved(start_s, end_s, period[device])
     else:
@@ -118,11 +128,14 @@ def read_spans(
     return Intervals.of(device, start_s, np.where(open_ended, period[device], end_s), period, table.where)
 
 
-def _refuse_away(table: Table) -> None:
-    """Refuse spans in which a column says that a client is away."""
-    if (state := table.find(*_STATES)) is not None:
+def _refuse_away(table: Table, *, spans: bool) -> None:
+    """Refuse spans in which a column says that a client is away, and rows with states."""
+    for state in filter(table.find, (*_STATES, *_MAY_STATE)):
         place, labels = table.labels(state)
         away = np.array([label is not None and label.lower() in _AWAY for label in labels], dtype=np.bool_)[place]
+        if not spans and (away.any() or state in _STATES):
+            found = table.called(state)
+            table.refuse(f"{found}: states are not read; allowed: a row for each span, with start_s and end_s")
         if away.any():
             table.refuse_cell(state, int(np.flatnonzero(away)[0]), "rows for spans in which a client is there")
 
@@ -171,7 +184,7 @@ def _seen(
     table.note(first.size, f"spans of presence follow from the rows: gaps are longer than {GAP * usual_s:g} s")
     end_s = time_s[last] + usual_s
     if after == "hold":
-        latest_s = table.numbers(LAST_STEP, SECONDS).max() - begins if table.find(LAST_STEP) else time_s.max()
+        latest_s = instants(table, LAST_STEP).since(begins).max() if table.find(LAST_STEP) else time_s.max()
         end_s[end_s > latest_s] = np.inf
     return row[first], device[first], time_s[first], end_s
 
@@ -197,7 +210,7 @@ def _periods(table: Table, period_s: float | None, device: IntArray, devices: in
     if stated.size == devices and "offset" in table.columns:
         return stated
     period = np.full(devices, np.nan)
-    period[device] = stated[row]
+    period[device[::-1]] = stated[row[::-1]]
     if (other := np.flatnonzero(stated[row] != period[device])).size:
         table.refuse(f"period_s, row {row[other[0]] + 1}: a device has two periods; allowed: one")
     return np.where(np.isnan(period), 1.0, period)

@@ -172,9 +172,10 @@ class Table:
         """Return a column as texts, whatever it holds, with None where there is nothing."""
         values = self.values(name)
         if isinstance(values, np.ndarray):
-            whole = values.dtype.kind == "f" and bool(np.all(values == np.rint(values)))
-            words = np.array((values.astype(np.int64) if whole else values).astype(str).tolist(), dtype=object)
-            words[np.isnat(values) if values.dtype.kind == "M" else np.isnan(values)] = None
+            known = ~(np.isnat(values) if values.dtype.kind == "M" else np.isnan(values))
+            whole = values.dtype.kind == "f" and bool(np.all(values[known] == np.rint(values[known])))
+            words = np.full(values.size, None, dtype=object)
+            words[known] = (values[known].astype(np.int64) if whole else values[known]).astype(str)
             return words
         return np.array(values.to_pylist(), dtype=object)
 

@@ -1,8 +1,4 @@
-"""Instants of a column, in seconds from an origin: numbers, dates with and without zones, seconds since 1970, hours.
-
-Numbers that only an instant since 1970 can have, in s, ms, us or ns, are told from others by their size. A date without
-a zone is one of UTC.
-"""
+"""Instants of a column, in seconds from an origin: numbers, dates with and without zones, seconds since 1970, hours."""
 
 import re
 from dataclasses import dataclass, replace
@@ -90,9 +86,14 @@ class Instants:
 
 def instants(table: Table, name: str, given: Unit | None = None, least: float = -np.inf) -> Instants:
     """Return the instants of a column, whose unit its name or the scenario states; seconds by default."""
+    import pyarrow as pa
+
     values = table.values(name)
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
-        return Instants(np.where(np.isnat(values), np.nan, values.astype(np.int64)), "date")
+        kept = table.columns[table.called(name)]
+        kind = None if isinstance(kept, np.ndarray) else kept.type
+        zoned = kind.tz is not None if isinstance(kind, pa.TimestampType) else None
+        return Instants(np.where(np.isnat(values), np.nan, values.astype(np.int64)), "date", zoned)
     if table.is_numeric(name):
         return _of_numbers(table, name, given, least)
     if (dates := _of_dates(values)) is not None:
@@ -113,6 +114,10 @@ def instants(table: Table, name: str, given: Unit | None = None, least: float = 
         allowed = "seconds, dates such as 2024-03-01T10:00:00+01:00, all with a zone or all without, or 22:00"
         table.refuse_cell(name, int(np.flatnonzero(place == odd)[0]), allowed)
     kind = kinds.pop() if kinds else "seconds"
+    if kind == "clock" and not any(label and label.count(":") > 1 for label in labels):
+        note(
+            table.where, f"{table.called(name)} is read as hours and minutes of a day; minutes and seconds are 00:12:30"
+        )
     zoned = {"local": False, "date": True}.get(kind)
     return Instants(np.array([instant for instant, _ in found])[place], "date" if kind == "local" else kind, zoned)
 
@@ -135,10 +140,16 @@ def _of_numbers(table: Table, name: str, given: Unit | None, least: float) -> In
         note(table.where, f"{table.called(name)} is read as dates such as 20240301, by its size")
         value = np.full(number.size, np.nan)
         value[np.isfinite(number)] = days
+        if (none := np.flatnonzero(np.isnan(value) & np.isfinite(number))).size:
+            table.refuse_cell(name, int(none[0]), "days that there are, such as 20240301")
         return Instants(value, "date", zoned=False)
     number = table.numbers(name, SECONDS, to=UNITS["s"], given=given, least=least, missing="nan")
     if stated is None and there.size:
         note(table.where, f"{table.called(name)} is read as seconds: its name states no unit")
+    if table.find("date") not in (None, table.called(name)):
+        note(
+            table.where, f"{table.called('date')} is not read: {table.called(name)} has seconds, and no hours of a day"
+        )
     return Instants(number, "seconds")
 
 
@@ -153,8 +164,8 @@ def _with_date(table: Table, name: str) -> Table | None:
         return None
     if not pc.all(pc.match_substring_regex(hours, _CLOCK.pattern), min_count=0).as_py():
         return None
-    dates = pc.cast(table.columns[found], pa.string()).combine_chunks()
-    joined = pc.binary_join_element_wise(pc.utf8_trim_whitespace(dates), hours, "T")
+    days = pc.replace_substring_regex(pc.cast(table.columns[found], pa.string()), r"[ T]00:00:00(\.0+)?$", "")
+    joined = pc.binary_join_element_wise(pc.utf8_trim_whitespace(days.combine_chunks()), hours, "T")
     return Table({table.called(name): pa.chunked_array([joined])}, table.where)
 
 
@@ -167,23 +178,16 @@ def origin_of(table: Table, times: list[Instants], origin: float | str | None) -
         table.refuse("its dates in one column have a zone, and those in another none; allowed: all or none of them")
     kind = kinds.pop() if kinds else "seconds"
     if isinstance(origin, str):
-        number, of = _of_text(origin.strip())
-        if (of == "date" and any(one.zoned is False for one in times)) or (
-            of == "local" and any(one.zoned for one in times)
-        ):
-            table.refuse(
-                f"origin: {origin!r} is not allowed; allowed: a zone in it and in the table's dates, or in none"
-            )
-        if ("date" if of == "local" else of) != kind:
-            table.refuse(f"origin: {origin!r} is not allowed; the table has {_WORDS[kind]}")
-        return number
+        return _named(table, times, origin, kind)
     if kind == "clock" and origin is None:
         note(table.where, "the run begins at 00:00 (origin names another hour)")
     if kind != "date":
         return origin or 0.0
-    if origin is not None:
-        return origin * 1e6
     first, run = min(float(np.nanmin(one.value)) for one in times if one.value.size), current()
+    if origin is not None:
+        if first >= _SINCE_1970_S[0] * 1e6 and _of_digits(np.array([origin])) is not None:
+            table.refuse(f"origin: {origin:.0f} is not allowed; allowed: a date in quotes, or seconds since 1970")
+        return origin * 1e6
     if run.origin_us not in (None, first):
         table.refuse(
             f"its first instant is {_date(first)}, and that of {run.origin_of} is {_date(run.origin_us or 0.0)}; "
@@ -192,6 +196,15 @@ def origin_of(table: Table, times: list[Instants], origin: float | str | None) -
     run.origin_us, run.origin_of = first, table.where
     note(table.where, f"the run begins at {_date(first)}, its first instant (origin names another)")
     return first
+
+
+def _named(table: Table, times: list[Instants], origin: str, kind: Kind) -> float:
+    number, of = _of_text(origin.strip())
+    if of in ("date", "local") and any(one.zoned is (of == "local") for one in times):
+        table.refuse(f"origin: {origin!r} is not allowed; allowed: a zone in it and in the table's dates, or in none")
+    if ("date" if of == "local" else of) != kind:
+        table.refuse(f"origin: {origin!r} is not allowed; the table has {_WORDS[kind]}")
+    return number
 
 
 def picked(at: NDArray[Any], *columns: NDArray[Any]) -> list[NDArray[Any]]:
@@ -234,15 +247,15 @@ def _of_dates(values: "NDArray[Any] | pa.StringArray") -> tuple[FloatArray, Kind
 
 
 def _of_digits(number: FloatArray) -> FloatArray | None:
-    """Return us since 1970 of days, if each number is a year, a month and a day in eight digits."""
+    """Return us since 1970 of days, if each number is a year, a month and a day in eight digits; NaN of no day."""
     if not number.size or not np.all((number >= 19700101) & (number <= 20991231) & (number == np.rint(number))):
         return None
     year, month, day = number // 10_000, number // 100 % 100, number % 100
     if not np.all((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)):
         return None
     months = ((year - 1970) * 12 + month - 1).astype(np.int64).astype("datetime64[M]")
-    days = months.astype("datetime64[D]").astype(np.int64) + day - 1
-    return np.asarray(days * (DAY_S * 1e6))
+    days = months.astype("datetime64[D]") + (day - 1).astype(np.int64)
+    return np.where(days.astype("datetime64[M]") == months, days.astype(np.int64) * (DAY_S * 1e6), np.nan)
 
 
 def _of_text(text: str | None) -> tuple[float, Kind | None]:
@@ -251,8 +264,8 @@ def _of_text(text: str | None) -> tuple[float, Kind | None]:
         return np.nan, None
     if found := _CLOCK.match(text):
         hours, minutes, seconds = (float(part or 0) for part in found.groups())
-        inside = hours <= 24 and minutes < 60 and seconds < 60
-        return (3600 * hours + 60 * minutes + seconds, "clock") if inside else (np.nan, None)
+        second = 3600 * hours + 60 * minutes + seconds
+        return (second, "clock") if second <= DAY_S and minutes < 60 and seconds < 60 else (np.nan, None)
     if found := _DOTTED.match(text):
         text = "{}-{}-{}T{}:{}:{}".format(*found.groups())
     try:

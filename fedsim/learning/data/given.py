@@ -36,6 +36,14 @@ class Framed(Protocol):
     def columns(self) -> Any: ...
 
 
+@runtime_checkable
+class Named(Protocol):
+    """Rows with names, such as those of a frame or a series of pandas."""
+
+    index: Any
+    iloc: Any
+
+
 def rows_of(value: Any) -> Rows:
     """Return arrays, tensors and frames as an array, and a list, or an array of sequences, as a list of samples."""
     if isinstance(value, list):
@@ -205,6 +213,12 @@ def _is_split(value: Any) -> bool:
 
 
 def _pair(parts: Sequence[Any]) -> tuple[Rows, Rows]:
+    names = [np.asarray(part.index).tolist() for part in parts if isinstance(part, Named)]
+    if len(names) == _PAIR and names[0] != names[1] and set(names[0]) == set(names[1]):
+        raise DataError(
+            "samples and targets have the same index in another order; allowed: rows in one order, such as "
+            "y.loc[x.index], or arrays, whose rows belong together by their places"
+        )
     x, y = map(rows_of, parts)
     if isinstance(parts[1], Framed) and isinstance(y, np.ndarray) and y.shape[1:] == (1,):
         y = y[:, 0]

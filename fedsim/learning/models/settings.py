@@ -70,7 +70,8 @@ def of_numbers(shape: Shape, kind: str) -> Shape:
     if isinstance(shape, TokenShape):
         raise ScenarioError(
             f"learning.model: {kind} needs numbers, and these samples are {in_words(shape)}; allowed here: "
-            f"{TEXT_MODELS}; for the task 'next-token' char-lstm with places = 'each'"
+            f"{TEXT_MODELS}; for the task 'next-token' char-lstm with places = 'each'; whole numbers that are no "
+            "tokens are given as float32"
         )
     if isinstance(shape, TypedShape):
         raise ScenarioError(

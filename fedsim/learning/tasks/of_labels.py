@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from fedsim.arrays import FloatArray, IntArray
@@ -13,6 +14,16 @@ from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.models.scoring import cross_entropy, joined, moved, one_hot
 from fedsim.learning.tasks.contracts import Metric, Metrics
 from fedsim.learning.tasks.ignored import Ignored, IgnoringTask, counted
+
+
+def _labels_in(targets: NDArray[Any]) -> str:
+    """Return which labels targets may hold: those of a column, whole numbers of another type, or places of a 1."""
+    if targets.ndim != 2 or np.any(targets != np.rint(targets)):
+        return ""
+    if targets.shape[1] == 1:
+        return "; labels are y[:, 0]" if targets.dtype.kind in "iu" else "; labels are whole numbers: y.astype(int)"
+    one = np.all((targets == 0) | (targets == 1)) and np.all(targets.sum(axis=1) == 1)
+    return "; labels are y.argmax(axis=1)" if one else ""
 
 
 class Accuracy(Metric):
@@ -115,12 +126,10 @@ class Classification(IgnoringTask):
 
     def outputs(self, data: Dataset) -> int:
         if data.classes is None:
-            column = data.train_y.dtype.kind in "iu" and data.train_y.shape[1:] == (1,)
-            hint = "; labels are y[:, 0]" if column else ""
             raise DataError(
                 "learning.task: 'classification' needs a label for each sample, and the targets of this data set are "
-                f"{data.targets_in_words}{hint}; allowed here: 'regression', 'next-token', 'multi-label', or a task of "
-                "your own"
+                f"{data.targets_in_words}{_labels_in(data.train_y)}; allowed here: 'regression', 'next-token', "
+                "'multi-label', or a task of your own"
             )
         if self.makes_batches and data.form != "images":
             raise DataError(
@@ -137,11 +146,6 @@ class Classification(IgnoringTask):
         if not self.ignore or data.classes is None:
             return data, rows
         train, test = (counted(labels, self.ignore) for labels in (data.train_y, data.test_y))
-        if not test.any() or not train.any():
-            where = "test" if train.any() else "training"
-            raise DataError(
-                f"learning.task.ignore: {list(self.ignore)} leaves no {where} sample; allowed: fewer labels"
-            )
         tested = replace(data, test_x=data.test_x[test], test_y=data.test_y[test])
         return tested, [part[train[part]] for part in rows]
 

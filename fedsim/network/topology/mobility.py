@@ -305,18 +305,21 @@ def _along(points: Points, repeats: bool, client: int, place_m: Place) -> Iterat
     way = points.get(client, [(0.0, *place_m)])
     if way[0][0] > 0:
         yield Leg(0.0, way[0][0], way[0][1:], (0.0, 0.0))
-    rounds = itertools.count() if repeats and way[-1][0] > max(way[0][0], 0.0) else (0,)
+    # A run that begins within or after a way begins it anew as a whole.
+    period_s = way[-1][0] - min(way[0][0], 0.0)
+    repeats = repeats and way[-1][0] > way[0][0]
+    rounds = itertools.count(max(0, math.floor(-way[-1][0] / period_s) + 1)) if repeats else (0,)
     for number in rounds:
-        shift_s = number * way[-1][0]
+        shift_s = number * period_s
         if number and way[0][0] > 0:
             yield Leg(shift_s, shift_s + way[0][0], way[0][1:], (0.0, 0.0))
         for (from_s, x_m, y_m), (to_s, to_x_m, to_y_m) in itertools.pairwise(way):
-            if to_s > 0:
-                took_s, begins_s = to_s - from_s, max(from_s, 0.0)
+            if shift_s + to_s > 0:
+                took_s, begins_s = to_s - from_s, max(shift_s + from_s, 0.0)
                 velocity = (to_x_m - x_m) / took_s, (to_y_m - y_m) / took_s
-                had_s = begins_s - from_s
+                had_s = begins_s - (shift_s + from_s)
                 place = x_m + had_s * velocity[0], y_m + had_s * velocity[1]
-                yield Leg(shift_s + begins_s, shift_s + to_s, place, velocity)
+                yield Leg(begins_s, shift_s + to_s, place, velocity)
     yield Leg(max(way[-1][0], 0.0), math.inf, way[-1][1:], (0.0, 0.0))
 
 

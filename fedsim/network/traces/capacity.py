@@ -1,8 +1,4 @@
-"""Capacities over time, constant between given instants, that begin anew after a period or end; integrated exactly.
-
-The bits that a trace carries from the start of its period on are a piecewise linear function of time. A transfer ends
-where this function has risen by its bits, which two bisections and a division find for many transfers at once.
-"""
+"""Capacities over time, constant between given instants, that begin anew after a period or end; integrated exactly."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,7 +6,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray, count_until
 from fedsim.errors import DataError
 from fedsim.inputs.tables import After
 
@@ -73,7 +69,7 @@ class Capacities:
     def carried_bits(self, trace: IntArray, phase_s: FloatArray) -> FloatArray:
         """Return the bits that each trace carries from its beginning to an instant within its period."""
         low, high = self.first[trace], self.first[trace + 1]
-        edge = low + _counted(self.edge_s, low, high, phase_s, at=True) - 1
+        edge = low + count_until(self.edge_s, low, high, phase_s) - 1
         return np.asarray(self.bits[edge] + self.rate_bps[edge] * (phase_s - self.edge_s[edge]))
 
     def between_bits(self, trace: IntArray, from_s: FloatArray, until_s: FloatArray) -> FloatArray:
@@ -108,7 +104,7 @@ class Capacities:
         loops = np.maximum(np.ceil(target / whole) - 1.0, 0.0)
         rest = np.clip(target - loops * whole, 0.0, whole)
         low = self.first[trace]
-        edge = np.clip(low + _counted(self.bits, low, last + 1, rest, at=False) - 1, low, last - 1)
+        edge = np.clip(low + count_until(self.bits, low, last + 1, np.nextafter(rest, -1.0)) - 1, low, last - 1)
         rate_bps = self.rate_bps[edge]
         # The piece in which the bits rise to the rest, so that its rate is above 0 but for bits of 0.
         within_s = np.divide(rest - self.bits[edge], rate_bps, out=np.zeros(rest.size), where=rate_bps > 0)
@@ -124,16 +120,3 @@ class Capacities:
             return np.zeros(np.shape(time_s)), np.minimum(time_s, period_s)
         loops = np.floor(time_s / period_s)
         return loops, np.clip(time_s - loops * period_s, 0.0, np.nextafter(period_s, 0.0))
-
-
-def _counted(values: FloatArray, low: IntArray, high: IntArray, limit: FloatArray, *, at: bool) -> IntArray:
-    """Return how many of the ascending ``values[low:high]`` are below a limit, or at it too; shape (n,)."""
-    begin, end = low.copy(), high.copy()
-    for _ in range(int(np.max(high - low, initial=1)).bit_length()):
-        middle = (begin + end) // 2
-        open_ = begin < end
-        probe = values[np.where(open_, middle, 0)]
-        before = open_ & ((probe <= limit) if at else (probe < limit))
-        begin = np.where(before, middle + 1, begin)
-        end = np.where(open_ & ~before, middle, end)
-    return begin - low

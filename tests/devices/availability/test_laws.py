@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy import stats
 
+from fedsim.arrays import count_until
 from fedsim.devices import AVAILABILITIES
 from fedsim.devices.availability import on_off
 from fedsim.devices.availability.diurnal import DailyClocks, Diurnal, arrival_rates
 from fedsim.devices.availability.flash import Flash
-from fedsim.devices.availability.on_off import Markov, count_until
+from fedsim.devices.availability.on_off import Markov
 from fedsim.errors import ScenarioError
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams

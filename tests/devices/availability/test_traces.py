@@ -159,11 +159,3 @@ def test_clients_get_devices_at_random_or_in_sequence(tmp_path):
     assert share.mean() == pytest.approx(0.1, abs=5 * math.sqrt(0.09 / clients))
     fewer = Traces(path=str(file)).build(RunSetup(50, Streams(0)))
     np.testing.assert_array_equal(fewer.available(np.arange(50), 3.5, 1), share[:50])
-
-
-def test_a_table_without_periods_has_the_period_of_the_settings(tmp_path):
-    """Online from 1 s to 2 s of each 10 s: at 11.5 s again."""
-    path = tmp_path / "intervals.csv"
-    path.write_text("device,start_s,end_s\n0,1,2\n")
-    built = Traces(path=str(path), period_s=10.0).build(RunSetup(1, Streams(0)))
-    assert [bool(built.available(np.array([0]), time_s, 1)[0]) for time_s in (1.5, 2.5, 11.5)] == [True, False, True]

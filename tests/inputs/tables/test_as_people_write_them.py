@@ -1,5 +1,6 @@
 """Tables as people and other programs write them: used as they are meant, or refused in words."""
 
+import gzip
 import math
 from datetime import UTC, date, datetime, time
 from pathlib import Path
@@ -68,13 +69,26 @@ ROWS = "1,1,2\n0,3,4\n"
 
 
 @pytest.mark.parametrize(
-    "name", ["client_id", "ClientID", "Client ID", "clients", "cid", "device_id", "# client", "id no", " CLIENT-INDEX "]
+    "name",
+    [
+        "client_id",
+        "ClientID",
+        "Client ID",
+        "clients",
+        "cid",
+        "device_id",
+        "# client",
+        "id no",
+        " CLIENT-INDEX ",
+        "ID",
+        " Device ",
+    ],
 )
 def test_spellings_of_a_column_of_ids_are_known(name, tmp_path):
     assert read(tmp_path, f"{name},x_m,y_m\n{ROWS}", places)[0] == BOTH
     assert read(tmp_path, f"{name},v\n1,1\n0,3\n", value)[0] == [3.0, 1.0]
     rows = f"{name},time_s,rate_bps\n1,0,1\n1,1,2\n0,0,3\n0,1,4\n"
-    by_id = [0, 0] if name.startswith("device") else [0, 1]
+    by_id = [0, 0] if name.strip().lower().startswith("device") else [0, 1]
     found, trace = read(tmp_path, rows, rates, time="time_s")[0]
     assert (found, trace if by_id[1] else by_id) == ([3, 4, 0, 1, 2, 0], by_id)
 
@@ -83,6 +97,9 @@ def test_another_column_of_names_is_noted_where_rows_are_taken_in_order(tmp_path
     found, notes = read(tmp_path, f"user,x_m,y_m\n{ROWS}", places)
     assert found == BOTH[::-1]
     assert "rows are those of clients 0, 1, ...: user is no column client or id" in notes
+    for index, said in ("0 1", False), ("1 0", True):
+        lines = (f"{row},{rest}" for row, rest in zip(index.split(), ("1,2", "3,4"), strict=True))
+        assert ("column 1 is no" in read(tmp_path, "\n".join([",x_m,y_m", *lines]), places)[1]) == said
 
 
 @pytest.mark.parametrize(
@@ -90,10 +107,11 @@ def test_another_column_of_names_is_noted_where_rows_are_taken_in_order(tmp_path
     [
         f"# made by hand\nclient,x_m,y_m\n{ROWS}",
         f"# by A, B\n# client,x_m,y_m\n{ROWS}",
-        f"sep=,\nclient,x_m,y_m\n{ROWS}",
+        f'"SEP=,"\nclient,x_m,y_m\n{ROWS}',
         "client|x_m|y_m\n1|1|2\n0|3|4\n",
         "client,x_m,y_m\n1,1,2\n \t \n0,3,4\n",
         f"client,x_m,y_m\r\n{ROWS}".encode("utf-32"),
+        gzip.compress(b"client,x_m,y_m\n") + gzip.compress(ROWS.encode()),
         "client;x_m;y_m;\n001;1,0;2.0;\n000;3e0;4;\n",
     ],
 )
@@ -149,7 +167,10 @@ def test_what_is_no_such_table_is_refused(content, said, tmp_path):
         ("time", ("2024-10-27T02:59:59+02:00", "2024-10-27T02:00:00+01:00"), 1.0),
         ("time", ("2024-03-01 10:00:00 UTC", "2024-03-01 10:00:01.5 UTC"), 1.5),
         ("t", ("0", "1e1"), 10.0),
+        ("Time (hrs)", ("0", "1"), HOUR_S),
+        ("time_days", ("0", "1"), 24 * HOUR_S),
         ("date", ("20240228", "20240301"), 48 * HOUR_S),
+        ("date,time", ("2024-02-29 00:00:00,10:00", "2024-03-01 00:00:00,11:00"), 25 * HOUR_S),
     ],
 )
 def test_instants_of_days(header, rows, right, tmp_path):
@@ -168,6 +189,10 @@ def test_an_origin_may_be_a_date_of_toml_or_pandas(tmp_path):
         table = f"client,time,x_m,y_m\n0,{first},0,0\n0,{last},10,0\n1,{first},0,0\n"
         assert read(tmp_path, table, way, origin=origin)[0] == [(0.0, 5.0), (5.0, 10.0)]
         assert isinstance(Trace(path="t.csv", origin=origin).origin, str)
+    times = pa.array([datetime(2024, 3, 1, 10)] * 2)
+    (tmp_path / "t.parquet").write_bytes(packed(client=[0, 1], time=times, x_m=[0.0, 1.0], y_m=[0.0, 0.0]))
+    with pytest.raises(DataError, match="allowed: a zone in it and in the table's dates, or in none"):
+        way(str(tmp_path / "t.parquet"), origin=zoned)
 
 
 def test_hours_go_on_on_the_next_day(tmp_path):
@@ -177,6 +202,7 @@ def test_hours_go_on_on_the_next_day(tmp_path):
     assert found == [(0.0, 5.0), (8 * HOUR_S, 6.0)]
     assert "1 rows are of the next day" in notes
     assert "the run begins at 00:00" in read(tmp_path, rows, way)[1]
+    assert "time is read as hours and minutes of a day; minutes and seconds are 00:12:30" in notes
     spans = "client,start,end\n0,22:00,06:00\n1,06:00,22:00\n"
     dated = "client,date,start,end\n0,2024-03-01,22:00,06:00\n1,2024-03-02,22:00,23:00\n"
     assert read(tmp_path, dated, presence, after="none")[0] == [(0.0, 8 * HOUR_S), (24 * HOUR_S, 25 * HOUR_S)]
@@ -205,6 +231,17 @@ def test_hours_go_over_midnight_past_a_row_without_one(tmp_path):
         ("client,time,x_m,y_m\n0,0,0,0\n0,1709287210,1,0\n0,5,1,0\n", {}, "time, row 2: '1709287210' is not allowed"),
         ("client,time,x_m,y_m\n0,12-31 10:00,0,0\n", {}, "time, row 1: '12-31 10:00' is not allowed"),
         ("client,time,x_m,y_m\n0,2016-12-31T23:59:60Z,0,0\n", {}, "time, row 1: .* is not allowed"),
+        ("client,time,x_m,y_m\n0,24:30,0,0\n", {}, "time, row 1: '24:30' is not allowed"),
+        (
+            "client,date,x_m,y_m\n0,20240228,0,0\n0,20240230,0,0\n",
+            {},
+            "date, row 2: '20240230' is not allowed; .* there",
+        ),
+        (
+            "client,date,x_m,y_m\n0,20240301,0,0\n",
+            {"origin": 20240302},
+            "origin: 20240302 is not allowed; .* in quotes",
+        ),
         ("client,time,x_m,y_m\n0,2024-03-01,0,0\n", {"origin": "2024-03-01T00:00Z"}, "a zone in it and in the table's"),
         ("client,time,x_m,y_m\n0,2024-03-01,0,0\n", {"origin": "2025-03-01"}, "all rows are of instants before it"),
     ],
@@ -221,6 +258,10 @@ def test_instants_that_are_not_known_are_refused(table, more, said, tmp_path):
         ("client,start_s,end_s,period_s\n0,0,1,-5\n1,0,1,-5\n", "period_s, row 1: '-5' is not allowed"),
         ("client,start_s,end_s,Online\n0,0,1,yes\n1,0,1,No\n", "Online, row 2: 'No' is not allowed; allowed: rows for"),
         ("client,time_s,online\n0,0,1\n0,9,0\n1,0,1\n1,9,0\n", "online: states are not read"),
+        ("client,time_s,Event\n0,0,online\n0,9,offline\n1,0,online\n1,9,offline\n", "Event: states are not read"),
+        ("client,start_s,end_s,online\n0,0,1,\n1,0,1,0\n0,2,3,1\n", "online, row 2: '0' is not allowed"),
+        ("client,start_s,end_s,is_connected\n0,0,1,y\n1,0,1,n\n", "is_connected, row 2: 'n' is not allowed"),
+        ("client,start_s,end_s,period_s\n0,0,1,9\n1,0,1,9\n0,2,3,8", "period_s, row 3: a device has two periods"),
     ],
 )
 def test_presence_that_is_not_known_is_refused(table, said, tmp_path):
@@ -235,7 +276,7 @@ def test_an_end_in_a_far_century_is_refused_with_its_row(tmp_path):
 
 def test_units_of_bytes_are_no_bits_and_other_units_no_seconds(tmp_path):
     rows = "client,time_s,rate ({})\n0,0,1\n0,1,2\n1,0,3\n1,1,4\n"
-    for unit, bits in (("KB/s", 8e3), ("kB/s", 8e3), ("Kbps", 1e3), ("MBPS", 1e6), ("MB/s", 8e6)):
+    for unit, bits in (("KB/s", 8e3), ("kB/s", 8e3), ("Kbps", 1e3), ("MBPS", 1e6), ("Mbits/sec", 1e6)):
         assert read(tmp_path, rows.format(unit), rates, rate="rate", time="time_s")[0][0][0] == bits
     assert "read as bit/s" in read(tmp_path, rows.format("MB/S"), rates, rate="rate (MB/S)", time="time_s")[1]
     with pytest.raises(DataError, match="v_m: its name states m; allowed: a unit of s"):
@@ -253,6 +294,7 @@ def test_units_of_bytes_are_no_bits_and_other_units_no_seconds(tmp_path):
         ("gflops", "devices.compute.flops_per_s", 1e9),
         ("samples_per_min", "devices.compute.samples_per_s", 1 / 60),
         ("v_km_per_h", "network.speed_m_per_s", 1 / 3.6),
+        ("v_kmh", "network.speed_m_per_s", 1 / 3.6),
         ("size_MB", "learning.model_bits", 8e6),
         ("gain", "network.gain_db", 1.0),
     ],
@@ -273,6 +315,7 @@ def test_watts_are_no_levels_and_charges_no_joules(tmp_path):
     for name, field, said in (
         ("power_mw", "network.transmit_power_dbm", "its name states W; allowed: a unit of dB, or none"),
         ("power (dBm)", "devices.energy.power_w", "its name states dB; allowed: a unit of W, or none"),
+        ("power_dbw", "network.transmit_power_dbm", "its name states dBW; allowed: a unit of dB, or none"),
         ("battery_mAh", "devices.energy.capacity_j", "its name states Ah; allowed: a unit of J, or none"),
     ):
         with pytest.raises(DataError, match=said):
@@ -288,7 +331,8 @@ def test_contacts_may_come_in_any_order(tmp_path):
 
 
 def test_a_client_without_an_instant_and_a_place_is_counted(tmp_path):
-    found, notes = read(tmp_path, "client,time_s,x_m,y_m\n0,0,NA,0\n0,-,1,0\n1,0,0,0\n", way)
+    assert read(tmp_path, "client,time,state,x_m,y_m\n0,0,moving,1,0\n1,0,,2,0\n", way)[0] == [(0.0, 1.0)]
+    found, notes = read(tmp_path, "client,time_s,x_m,y_m\n0,0,<NA>,0\n0,NaT,1,0\n1,0,0,0\n", way)
     assert found == [(0.0, -1.0)]
     assert "1 clients stand where they are placed" in notes
 

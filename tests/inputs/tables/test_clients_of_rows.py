@@ -13,20 +13,13 @@ from fedsim.network.traces.files import RateFile
 from fedsim.per_client.laws import Column
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
-from fedsim.traces import capacities_of
-from fedsim.units import COORDINATES as _ANY
+from fedsim.traces import capacity_of
 from tests.support.media import TWO_CELLS
 
 
 def table(tmp_path, text, name="t.csv"):
     (tmp_path / name).write_text(text)
     return Table.read(tmp_path / name, "a.path")
-
-
-@pytest.mark.parametrize("name", ["client", "Client", " client ", "ID", "device", "Device "])
-def test_a_column_of_ids_counts_in_any_case_and_with_blanks(tmp_path, name):
-    found = table(tmp_path, f"v,{name}\n20,2\n0,0\n10,1\n")
-    assert found.numbers("v", _ANY, rows=owned(found, 3, "one").row).tolist() == [0, 10, 20]
 
 
 @pytest.mark.parametrize(
@@ -101,10 +94,10 @@ def test_speeds_and_rates_of_clients_are_those_of_their_ids(tmp_path):
     """Without ids of clients a law draws devices; with a column of clients each has its own rows."""
     path = tmp_path / "speeds.csv"
     path.write_text("Client,computation,communication\n1,10,100\n0,20,200\n2,30,300\n")
-    both = [capacities_of(path, "a", mapping, 3, Streams(0)) for mapping in (None, "id", "sequential")]
-    assert [found[0].tolist() for found in both] == [[20, 10, 30], [20, 10, 30], [10, 20, 30]]
+    both = [capacity_of(path, "a", "computation", mapping, 3, Streams(0)) for mapping in (None, "id", "sequential")]
+    assert [found.tolist() for found in both] == [[20, 10, 30], [20, 10, 30], [10, 20, 30]]
     with pytest.raises(DataError, match="no row of client 3; the ids in it are 0, 1, 2"):
-        capacities_of(path, "a", None, 4, Streams(0))
+        capacity_of(path, "a", "communication", None, 4, Streams(0))
     path = tmp_path / "rates.csv"
     path.write_text("time_s,ID,rate_bps\n0,b,1\n0,a,10\n1,b,3\n1,a,30\n0,c,5\n1,c,-\n2,c,5\n")
     with reading() as run:

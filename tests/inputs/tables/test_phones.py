@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from fedsim.devices.availability.traces import Traces
@@ -11,6 +10,7 @@ from fedsim.inputs.tables import reading
 from fedsim.network.traces.files import RateFile
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
+from tests.support.tables import there, written
 
 A = (
     "2020-01-28 00:00:00\tscreen_lock\n2020-01-28 00:00:10\tbattery_charged_on\n2020-01-28 00:00:20\tWIFI\n"
@@ -37,20 +37,24 @@ CELLS = f'guid,model,messages\na,m,"{A}"\nb,m,"{B}"\n'
 
 
 def online(path, times_s, **options):
-    settings = Traces(path=str(path), mapping="sequential", **options)
-    found = settings.build(RunSetup(2, Streams(0)))
-    return [found.available(np.arange(2), time_s, 1).astype(int).tolist() for time_s in times_s]
+    return there(path, 2, times_s, mapping="sequential", **options)
 
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("t.json", json.dumps(STATES)), ("c.json", json.dumps(CACHE)), ("r.csv", ROWS), ("m.csv", CELLS)],
-    ids=["states", "cache", "a row for each state", "a row for each device"],
+    [
+        ("t.json", json.dumps(STATES)),
+        ("l.json", "\ufeff" + json.dumps([*STATES.values()])),
+        ("c.json", json.dumps(CACHE)),
+        ("r.csv", ROWS),
+        ("r.parquet", ROWS),
+        ("m.csv", CELLS),
+    ],
+    ids=["states", "states in a list", "cache", "a row for each state", "rows in Parquet", "a row for each device"],
 )
 def test_phones_of_flash_are_there_while_locked_charging_and_on_wifi(tmp_path, name, text):
     """Each repeats its own 100 s. A run that begins 1,040 s after the first message is 40 s into the eleventh time."""
-    path = tmp_path / name
-    path.write_text(text)
+    path = written(tmp_path / name, text)
     with reading() as run:
         from_first = online(path, [10, 25, 45, 60, 99, 110, 125], origin="2020-01-28T00:00:00" + "Z" * (name[0] == "c"))
         later = online(path, [0, 9, 11, 59, 61, 81], origin="2020-01-28T00:17:20" + "Z" * (name[0] == "c"))
@@ -112,6 +116,11 @@ def test_mobiperf_has_rates_of_both_directions(tmp_path):
         ("t.json", json.dumps([{"client": 0}]), "is JSON of no known layout; allowed: FLASH"),
         ("t.json", '{"a": ', "it is no JSON"),
         ("t.json", "[" * 100_000, "it is no JSON"),
+        (
+            "t.json",
+            json.dumps([measurement("[1, fast]", False)]),
+            r"measurement 1: tcp_speed_results are \[1, fast\]; allowed: numbers in kbit/s",
+        ),
     ],
 )
 def test_what_is_no_measurement_is_refused(tmp_path, name, text, said):
@@ -119,12 +128,3 @@ def test_what_is_no_measurement_is_refused(tmp_path, name, text, said):
     path.write_text(text)
     with pytest.raises(DataError, match=said):
         Traces(path=str(path)).build(RunSetup(2, Streams(0)))
-
-
-def test_speeds_that_are_no_numbers_are_refused(tmp_path):
-    path = tmp_path / "t.json"
-    path.write_text(json.dumps([measurement("[1, fast]", False)]))
-    with pytest.raises(
-        DataError, match=r"measurement 1: tcp_speed_results are \[1, fast\]; allowed: numbers in kbit/s"
-    ):
-        RateFile(path=str(path), rate="down_kbps", time="time_s").read()

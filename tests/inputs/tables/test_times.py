@@ -14,6 +14,8 @@ from fedsim.network.traces.files import RateFile
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.units import BITS_PER_SECOND
+from tests.support.tables import there as who_is_there
+from tests.support.tables import written
 
 LAST = {"after": "repeat"}
 FROM = "2024-03-01T10:00:00"
@@ -76,13 +78,9 @@ def test_what_is_no_time_is_refused_with_its_row(tmp_path, cell):
     ("text", "base", "unit"),
     [
         (" Client ", "client", None),
-        ("x_km", "x", Unit("m", 1e3)),
         ("DL rate [Mbit/s]", "dl_rate", Unit("bit/s", 1e6)),
-        ("speed (MB/s)", "speed", Unit("bit/s", 8e6)),
         ("down_mbps", "down", Unit("bit/s", 1e6)),
         ("s", "s", None),
-        ("samples_per_ms", "samples_per_ms", None),
-        ("speed_km_per_h", "speed", Unit("m/s", over=3.6)),
         ("time_x", "time_x", None),
     ],
 )
@@ -161,9 +159,7 @@ def test_what_follows_the_last_rate(tmp_path, after, took_s, carried):
 
 
 def there(tmp_path, text, times_s, **options):
-    (tmp_path / "t.csv").write_text(text)
-    found = Traces(path=str(tmp_path / "t.csv"), **options).build(RunSetup(1, Streams(0)))
-    return [bool(found.available(np.array([0]), time_s, 1)[0]) for time_s in times_s]
+    return [bool(one) for (one,) in who_is_there(written(tmp_path / "t.csv", text), 1, times_s, **options)]
 
 
 def test_presence_over_the_end_of_a_period(tmp_path):
@@ -215,6 +211,7 @@ def test_ways_repeat_or_end_and_begin_within_a_trace(tmp_path):
     assert places([5.0, 15.0, 25.0]) == [5.0, 10.0, 10.0]
     assert places([5.0, 15.0, 25.0], after="repeat") == [5.0, 5.0, 5.0]
     assert places([0.0, 5.0, 15.0], origin=4.0) == [4.0, 9.0, 10.0]
+    assert places([0.0, 6.5, 10.0, 15.0], origin=4.0, after="repeat") == [4.0, 0.5, 4.0, 9.0]
     path.write_text("client,time,x_m,y_m\n0,1,0,0\n0,1,1,0\n")
     with pytest.raises(DataError, match=r"row 2: at 1 s client 0 is at two places: \(0, 0\) and \(1, 0\) m"):
         places([0.0])

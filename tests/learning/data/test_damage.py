@@ -17,10 +17,7 @@ OPTIONS = {
 }
 
 
-SMALLER = {
-    "femnist": partial(write_femnist, samples=2),
-    "speech-commands": partial(write_speech_commands, speakers=2),
-}
+SMALLER = {"femnist": partial(write_femnist, samples=2), "speech-commands": partial(write_speech_commands, speakers=2)}
 
 
 @pytest.mark.parametrize(("number", "first"), [(3, 0), pytest.param(40, 1000, marks=pytest.mark.slow)])

@@ -230,6 +230,10 @@ class Needy(Texts):
         ((np.zeros((4, 3, 5, 1), np.uint8), Y[:4]), r"which axis has the channels cannot be told; allowed"),
         ((np.zeros((4, 5, 5, 5), np.uint8), Y[:4]), r"which axis has the channels cannot be told; allowed"),
         ((X, Y, np.array(["a", None] * 10)), r"its third part, row 2: None is no user; allowed: one of each sample"),
+        (
+            (pandas.DataFrame(X), pandas.Series(Y, range(20)[::-1])),
+            r"the same index in another order; allowed: rows in",
+        ),
         (pandas.DataFrame(X), r"DataFrame does not say which of its columns are targets; allowed: a Dataset"),
         ((X, np.array(["a", "b"] * 10)), r"such as .*'a'.* are no numbers; allowed: numbers; names become"),
         ((pandas.DataFrame(X).assign(town="Rome"), Y), r"such as 'Rome' are no numbers"),
@@ -262,6 +266,9 @@ def test_a_list_of_an_iterable_dataset_is_read():
     ("task", "targets", "words"),
     [
         ("classification", Y[:, None], r"int64 of shape \(n, 1\); labels are y\[:, 0\]; allowed here"),
+        ("classification", Y.astype(float), r"labels are whole numbers: y.astype\(int\); allowed here"),
+        ("classification", np.eye(3)[Y], r"labels are y.argmax\(axis=1\); allowed here"),
+        ("classification", X, r"float32 of shape \(n, 3\); allowed here"),
         (
             "regression",
             Y,

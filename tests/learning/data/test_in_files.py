@@ -14,14 +14,7 @@ from fedsim.learning.data.datasets import FETCHED, PUBLISHED
 from fedsim.learning.data.images.omniglot import Omniglot
 from fedsim.learning.data.sound.spoken_digits import SpokenDigits
 from fedsim.learning.data.text.plays import TinyShakespeare
-from tests.support.data_files import (
-    WRITERS,
-    write_emnist,
-    write_mind,
-    write_omniglot,
-    write_plays,
-    write_reviews,
-)
+from tests.support.data_files import WRITERS, write_emnist, write_mind, write_omniglot, write_plays, write_reviews
 from tests.support.short_runs import of_learning
 
 
@@ -92,13 +85,12 @@ def test_a_name_of_a_file_is_asked_for_where_one_is_meant():
 def test_fewer_users_than_clients_are_counted(tmp_path):
     """Ten reviewers, of whom each has 16 of the first 160 reviews."""
     write_reviews(tmp_path)
-    for least, users, words in ((1, 10, ""), (17, 0, "with min_samples = 17 training samples or more ")):
+    enough = "with min_samples = 17 training samples or more for 11 clients; allowed: a smaller min_samples"
+    for least, users, words in ((1, 10, "for 11 clients; allowed: crowd"), (17, 0, enough)):
         split = {"kind": "natural", "min_samples": least}
         learning = {"data": "amazon-reviews", "split": split, "model": "text-cnn"}
         scenario = of_learning(learning, clients=11, cohort=None)
-        with pytest.raises(
-            ScenarioError, match=rf"the data set has {users} users {words}for 11 clients; allowed: crowd"
-        ):
+        with pytest.raises(ScenarioError, match=rf"the data set has {users} users {words}"):
             simulate(scenario, data_dir=tmp_path, store=False)
 
 

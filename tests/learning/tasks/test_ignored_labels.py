@@ -30,5 +30,5 @@ def test_a_label_that_is_ignored_is_as_one_that_is_not_there():
     said = "targets of 2 count for nothing (learning.task.ignore): 20 of 60 in training, 10 of 30 in tests"
     assert any(said in note for note in whole.notes)
     assert "ignore" not in Classification().model_dump()
-    with pytest.raises(DataError, match=r"learning.task.ignore: \[0, 1, 2\] leaves no training sample"):
+    with pytest.raises(DataError, match=r"learning.task.ignore: \[0, 1, 2\] leaves no training sample; allowed: fewer"):
         history(x[:60], y[:60], x[60:], y[60:], ignore=[0, 1, 2])

@@ -9,7 +9,7 @@ from fedsim.arrays import IntArray
 from fedsim.capabilities import USERS
 from fedsim.errors import ScenarioError
 from fedsim.inputs.paths import InputPath
-from fedsim.inputs.tables import IDS, Table, clients_of
+from fedsim.inputs.tables import IDS, Table, clients_of, note_order
 from fedsim.learning.data.partitions.contracts import Split
 from fedsim.streams import Streams
 
@@ -94,6 +94,7 @@ class FilePartition(Split):
             )
         else:
             sample = np.arange(labels.size)
+            note_order(table, "sample", "sample")
         table.note(int((owner == _NONE).sum()), "samples are of no client: their client is -1")
         of = np.full(labels.size, _NONE, dtype=np.int64)
         of[sample] = owner

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fedsim.errors import DataError
+from fedsim.inputs.tables import reading
 from fedsim.learning.data.partitions.natural import FilePartition
 from fedsim.streams import Streams
 
@@ -29,6 +30,10 @@ def test_row_by_row_or_by_the_number_of_the_sample(tmp_path):
     path = tmp_path / "DIVISION.CSV"
     path.write_text("client\n2\n0\n-1\n2\n0\n")
     assert parts(path) == [[1, 4], [], [0, 3]]
+    path.write_text("Unnamed: 0,client\n4,0\n3,1\n2,2\n1,0\n0,1\n")
+    with reading() as run:
+        assert parts(path) == [[0, 3], [1, 4], [2]]
+    assert "rows are those of samples 0, 1, ...: Unnamed: 0 is no column sample" in run.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -36,21 +41,10 @@ def test_row_by_row_or_by_the_number_of_the_sample(tmp_path):
     [
         ("user\n1\n", "there is no column 'client'; its columns: user"),
         ("client\n0\n1\n", "has 2 rows; there must be one for each of the 5 training samples"),
-        (
-            "client\n0\n1\n3\n0\n0\n",
-            "client, row 3: '3' is not allowed; allowed: whole numbers from 0 to 2, -1 for no",
-        ),
+        ("client\n0\n1\n3\n0\n0\n", "client, row 3: '3' is not allowed; allowed: whole numbers from 0 to 2, -1 for no"),
         ("client\n0\n1\n-2\n0\n0\n", "client, row 3: '-2' is not allowed"),
         ("client\n0\n1\n0.5\n0\n0\n", "client, row 3: '0.5' is not allowed"),
-        (
-            "client\n0\n\n1\nx\n0\n",
-            "client, row 4: 'x' is not allowed; allowed: whole numbers",
-        ),
         ("client\n0\n\n1\n1\n0\n", "client, row 2: nothing is not allowed; allowed: whole numbers"),
-        (
-            "client,writer\n0,a\n1,b\n,c\n0,d\n0,e\n",
-            "client, row 3: nothing is not allowed; allowed: whole",
-        ),
         ("client\n0\n1\n1\nx\n0\n", "client, row 4: 'x' is not allowed; allowed: whole numbers"),
         ("client,client\n0,1\n0,1\n0,1\n0,1\n0,1\n", "two columns 'client'; allowed: one of each name"),
         ("sample,client\n5,0\n", "sample, row 1: '5' is not allowed; allowed: 0 to 4"),
