@@ -92,8 +92,8 @@ def _curves(of: Mapping[int, History], x: str, y: str, window: int) -> dict[int,
     """Return the curves of runs by seed; a run without a value has none."""
     curves = {}
     for seed, history in of.items():
-        at_s, values = curve_of(history, "time", y, window)
-        at = spent(history, _X[x][0], at_s)
+        at, values = curve_of(history, "round" if x == "round" else "time", y, window)
+        at = at if x == "round" else spent(history, _X[x][0], at)
         known = ~np.isnan(values) & ~np.isnan(at)
         if known.any():
             curves[seed] = at[known], values[known]
