@@ -10,7 +10,7 @@ from fedsim.arrays import FloatArray
 from fedsim.errors import RunError
 from fedsim.history.analyses.gaps import Models
 from fedsim.history.analyses.targets import reaching
-from fedsim.history.figures.writing import add_legend, as_it_is, look_of, new_figure, save, seen
+from fedsim.history.figures.writing import add_legend, as_it_is, look_of, new_figure, save
 from fedsim.history.tables import Goal, Tables, X, Y
 from fedsim.units import in_seconds
 
@@ -82,7 +82,8 @@ def draw(
         abscissa, ordinate = curve_of(history, x, y, window)
         points = int(np.count_nonzero(~np.isnan(ordinate)))
         known += points
-        style = _style(history, y) | seen(points)
+        # A line through one point has no length.
+        style = _style(history, y) | ({"marker": "."} if points == 1 else {})
         lines += axes.plot(abscissa, ordinate, label=label, linewidth=1.5, **look_of(i), **style)
     if not known:
         raise RunError(
