@@ -193,6 +193,5 @@ class History(FirstSight, Tables):
 
 def told(history: History, rates: Rates, budget: float | None) -> list[str]:
     """Return the notes, with the rates of participations that were looked at, and the budget that a client has."""
-    if history.said is not None:
-        return list(history.said)
-    return [*history.remarks, *notes_of(history, rates, budget)]
+    found = [*history.remarks, *notes_of(history, rates, budget)] if history.said is None else history.said
+    return list(found)

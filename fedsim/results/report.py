@@ -128,8 +128,7 @@ def _fates(history: History) -> Page:
         "participations": ("participations", "{:,.0f}".format),
         **{f"{name} s": (f"{name}_s", fixed) for name in ("downlink", "compute", "queue", "uplink")},
         "share of time": ("time_share", percent),
-        "Mbit down": ("downlink_bits", _megabits),
-        "Mbit up": ("uplink_bits", _megabits),
+        **{f"Mbit {way}": (f"{way}link_bits", lambda bits: fixed(1e-6 * bits)) for way in ("down", "up")},
         "share of bits": ("bits_share", percent),
     }
     table["work_share"] = shares_of(table["compute_s"])
@@ -141,10 +140,6 @@ def _fates(history: History) -> Page:
     lines = [(title, *map(form, table[name])) for title, (name, form) in forms.items() if any(table[name])]
     header = ("", *(fate.replace("wasted-", "wasted\n") for fate in table["fate"]))
     return Page("time and bits of the clients by fate", header, lines)
-
-
-def _megabits(bits: float) -> str:
-    return fixed(1e-6 * bits)
 
 
 def _fairness(history: History, by: str) -> Page:

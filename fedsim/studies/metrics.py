@@ -16,8 +16,9 @@ from fedsim.arrays import FloatArray
 from fedsim.errors import FedsimError, suggest
 from fedsim.history import History
 from fedsim.history.analyses.gaps import final_s, value_at
+from fedsim.history.analyses.targets import reaching
 from fedsim.history.fairness import judged_by, last_spread
-from fedsim.history.tables import SPENDING, summed
+from fedsim.history.tables import SPENDING, TableName, summed
 
 UNITS: Final = ("s", "rounds", "bits", "J")
 """Units of what a run spends, in which targets are waited for and budgets are given."""
@@ -113,9 +114,8 @@ def spent(history: History, unit: str, at_s: FloatArray) -> FloatArray:
     if unit == "rounds":
         return np.searchsorted(history.column("rounds", "end_s"), at_s, side="right").astype(np.float64)
     columns = ("energy_j",) if unit == "J" else ("uplink_bits", "downlink_bits")
-    names = [name for name in SPENDING if name in history.tables()]
-    if unit == "bits" and history.edge_participations is not None:
-        names.append("edge_participations")
+    spending: list[TableName] = [*SPENDING, "edge_participations"] if unit == "bits" else [*SPENDING]
+    names = [name for name in spending if name in history.tables()]
     end_s = np.concatenate([history.column(name, "end_s") for name in names for _ in columns])
     amounts = np.concatenate([history.column(name, column) for name in names for column in columns])
     if unit == "J" and not amounts.any():
@@ -133,10 +133,16 @@ def _first(history: History, quantity: str, sign: str, value: float, unit: str) 
     far = watched(history, unit)
     if not history.evaluations.num_rows:
         return Value(math.nan, reached=False, watched=math.nan)
-    first_s = history.time_to(quantity, **{"above" if sign == ">=" else "below": value})
-    if first_s is None:
+    good = reaching(history, quantity, **{"above" if sign == ">=" else "below": value})
+    if not good.any():
         return Value(far, reached=False, watched=far, every=_every(history))
-    return Value(float(spent(history, unit, np.array([first_s]))[0]), watched=far, every=_every(history))
+    return Value(float(_spent_at(history, quantity, unit)[good.argmax()]), watched=far, every=_every(history))
+
+
+def _spent_at(history: History, quantity: str, unit: str) -> FloatArray:
+    """Return what is spent at each point of a curve; rounds by their numbers, as several may end at one instant."""
+    points = history.curve("round" if unit == "rounds" else "time", quantity)[0]
+    return points if unit == "rounds" else spent(history, unit, points)
 
 
 def _every(history: History) -> int:
@@ -168,14 +174,13 @@ def _updates(history: History, count: int, unit: str) -> Value:
     enough = np.cumsum(history.column("rounds", "delivered")) >= count
     if not enough.any():
         return Value(far, reached=False, watched=far)
-    end_s = history.column("rounds", "end_s")[np.argmax(enough) :][:1]
-    return Value(float(spent(history, unit, end_s)[0]), watched=far)
+    return Value(float(_spent_at(history, "duration", unit)[enough.argmax()]), watched=far)
 
 
 def _at(history: History, quantity: str, limit: float, unit: str) -> Value:
     far = watched(history, unit)
-    at_s, values = history.curve("time", quantity)
-    there = np.flatnonzero(spent(history, unit, at_s) <= limit * _ROUNDED)
+    values = history.curve("time", quantity)[1]
+    there = np.flatnonzero(_spent_at(history, quantity, unit) <= limit * _ROUNDED)
     value = float(values[there[-1]]) if there.size else math.nan
     return Value(value, reached=far * _ROUNDED >= limit, watched=far, every=_every(history))
 

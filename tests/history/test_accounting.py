@@ -373,4 +373,4 @@ def test_sums_and_rounds_agree_with_the_tables_they_come_from(rounds):
     for column, deadline_s in enumerate(whatif.deadlines_s):
         assert whatif.saved_s[:, column].sum() == pytest.approx((table["duration_s"] - deadline_s).clip(lower=0).sum())
         assert whatif.late[:, column].sum() == (served["end_s"].to_numpy() - begins_s > deadline_s).sum()
-    assert (rounds.get("late") == "stale") == (not whatif.lost.any())
+    assert whatif.used_later == (rounds.get("late") == "stale")

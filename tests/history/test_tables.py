@@ -47,11 +47,6 @@ def test_the_first_model_enters_no_mean():
     assert HISTORY.curve(smoothing=2)[1].tolist() == pytest.approx([0.1, 0.5, 0.4, 0.5])
 
 
-def test_a_first_model_that_reaches_the_target_does_so_at_0_s():
-    assert HISTORY.time_to_accuracy(0.1) == 0.0
-    assert HISTORY.time_to_accuracy(0.2) == 2.0
-
-
 def test_the_mean_over_time_is_the_area_of_steps_over_the_time():
     """0.1, 0.5 and 0.3 hold for 2 s each; the value at the end holds for no time."""
     assert HISTORY.mean_over_time() == pytest.approx((0.1 + 0.5 + 0.3) / 3)
@@ -90,7 +85,7 @@ def test_smoothed_values_after_rounds_are_those_without_an_evaluation_at_time_0(
 )
 def test_a_target_is_reached_first_and_then_held(wanted, first_s, held_s):
     """Accuracies 0.1, 0.5, 0.3 and 0.7 at 0, 2, 4 and 6 s; two in a row are to hold it."""
-    assert HISTORY.time_to(**wanted) == first_s
+    assert HISTORY.time_to(**wanted) == HISTORY.time_to_accuracy(wanted["above"]) == first_s
     assert HISTORY.reached(**wanted, held=2) == (first_s, first_s, held_s)
 
 

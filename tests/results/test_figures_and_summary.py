@@ -104,9 +104,7 @@ def test_what_is_final_is_the_model_at_the_end_of_a_budget_of_time():
 
 def test_without_privacy_there_is_no_line_on_leakage():
     summary = summarise(HISTORY)
-    assert summary["privacy"] is False
-    assert summary["largest_leakage"] is None
-    assert summary["mean_leakage"] is None
+    assert [summary[name] for name in ("privacy", "largest_leakage", "mean_leakage")] == [False, None, None]
     assert "largest leakage" not in dict(rows(summary))
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import Scenario, Testbed, simulate
 from fedsim.errors import FedsimError
 from fedsim.studies.comparing.comparison import compare
 from fedsim.studies.metrics import Value, metric, spent
@@ -90,6 +90,18 @@ def test_accuracies_at_budgets_and_targets_by_any_metric(learning):
     assert metric(f"time_to_loss<={loss[2] + 1e-9:.9f}").of(learning).value == at_s[np.argmax(loss <= loss[2] + 1e-9)]
     assert metric("final_accuracy").of(learning).value == accuracy[-1]
     assert math.isnan(metric("jain").of(learning).value)
+
+
+def test_rounds_that_end_at_one_instant_are_told_apart():
+    """Nothing takes time, and the second of three rounds reaches 80 %."""
+    network = {"kind": "latency", **dict.fromkeys(("downlink", "uplink"), "zero")}
+    with Testbed(by_hand(network=network, devices={"compute": "zero"}, results={})) as testbed:
+        for accuracy in (0.5, 0.9, 0.7):
+            testbed.round([0, 1])
+            testbed.report(accuracy=accuracy)
+    history, names = testbed.finish(), ("rounds_to_80%", "accuracy@1rounds", "rounds_to_3updates")
+    assert [metric(name).of(history).value for name in names] == [2.0, 0.5, 2.0]
+    assert history.explain()["rounds"].to_pylist() == [2]
 
 
 @pytest.mark.parametrize("name", ["time_to_180%", "bits_to_accuracy>=80", "time_to_0%"])

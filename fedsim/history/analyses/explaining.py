@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from fedsim.arrays import FloatArray
 from fedsim.clock import TIE_ULPS
-from fedsim.history.analyses.targets import reached
+from fedsim.history.analyses.targets import reaching
 from fedsim.history.columns import SECONDS, RoundColumns, edges_of
 from fedsim.history.tables import Tables, has_values
 
@@ -69,12 +69,12 @@ def _with_common_evaluations(run: Tables, others: Sequence[Tables]) -> Tables:
 
 def _row(run: Tables, metric: str, above: float | str | None, below: float | None) -> dict[str, Any]:
     """Return the row of a run; what its mean round was spent on up to the target, or in all its rounds."""
-    ends_s = run.column("rounds", "end_s")
-    known = has_values(run, metric)
-    at_s = reached(run, metric, above=above, below=below).first_s if known else None
-    count = ends_s.size if at_s is None else int(np.count_nonzero(ends_s <= at_s))
+    ends_s, known = run.column("rounds", "end_s"), has_values(run, metric)
+    good = reaching(run, metric, above=above, below=below) if known else np.zeros(0, dtype=bool)
+    number = run.column("evaluations", "round")[good.argmax()] if good.any() else np.inf
+    count = int(np.count_nonzero(run.column("rounds", "round") <= number))
     row: dict[str, Any] = {"run": run.name, "rounds": count}
-    row["reached"] = at_s is not None if known else None
+    row["reached"] = bool(good.any()) if known else None
     row["seconds"] = float(ends_s[count - 1]) if count else 0.0
     if not count:
         return row

@@ -81,15 +81,9 @@ def reached(
     RunError
         If the run has no such metric, or a value is not allowed.
     """
-    if (above is None) == (below is None):
-        raise RunError(f"above = {above!r} and below = {below!r} are not allowed; it must be one of them")
     if held < 1:
         raise RunError(f"held: {held!r} is not allowed; it must be at least 1")
-    name, value = ("above", above) if above is not None else ("below", below)
-    limit = _limit(name, value, metric)
-    time_s, values = tables.curve("time", metric)
-    # A comparison with no number is false: such a model reaches nothing.
-    good = values >= limit if name == "above" else values <= limit
+    good, time_s = reaching(tables, metric, above=above, below=below), tables.curve("time", metric)[0]
     if not good.any():
         return Reached(None, None, None)
     first = int(good.argmax())
@@ -97,6 +91,18 @@ def reached(
     after_s = Models.of(tables).first_unknown_s(float(time_s[first - 1]) if first else -np.inf, at_s)
     start = _first_row(good, held)
     return Reached(at_s, after_s, None if start is None else float(time_s[start]))
+
+
+def reaching(
+    tables: Tables, metric: str = "accuracy", *, above: float | str | None = None, below: float | None = None
+) -> BoolArray:
+    """Return which evaluations reach a value, shape (n,); several may be of one instant."""
+    if (above is None) == (below is None):
+        raise RunError(f"above = {above!r} and below = {below!r} are not allowed; it must be one of them")
+    name, value = ("above", above) if above is not None else ("below", below)
+    limit, values = _limit(name, value, metric), tables.curve("time", metric)[1]
+    # A comparison with no number is false: such a model reaches nothing.
+    return np.asarray(values >= limit if name == "above" else values <= limit)
 
 
 def _limit(name: str, value: object, metric: str) -> float:

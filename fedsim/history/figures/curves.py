@@ -9,8 +9,8 @@ import numpy as np
 from fedsim.arrays import FloatArray
 from fedsim.errors import RunError
 from fedsim.history.analyses.gaps import Models
-from fedsim.history.analyses.targets import reached
-from fedsim.history.figures.writing import add_legend, as_it_is, look_of, new_figure, save, seen
+from fedsim.history.analyses.targets import reaching
+from fedsim.history.figures.writing import add_legend, as_it_is, look_of, new_figure, save
 from fedsim.history.tables import Goal, Tables, X, Y
 from fedsim.units import in_seconds
 
@@ -82,7 +82,8 @@ def draw(
         abscissa, ordinate = curve_of(history, x, y, window)
         points = int(np.count_nonzero(~np.isnan(ordinate)))
         known += points
-        style = _style(history, y) | seen(points)
+        # A line through one point has no length.
+        style = _style(history, y) | ({"marker": "."} if points == 1 else {})
         lines += axes.plot(abscissa, ordinate, label=label, linewidth=1.5, **look_of(i), **style)
     if not known:
         raise RunError(
@@ -143,12 +144,11 @@ def _mark_target(axes: "Axes", histories: Sequence[Tables], x: X, y: str, lines:
         return
     axes.axhline(goal.value, color="grey", linestyle=":", linewidth=1.0, zorder=1)
     for i, (history, line) in enumerate(zip(histories, lines, strict=True)):
-        reached_s = reached(history, **goal.asked).first_s
-        if reached_s is None:
+        good = reaching(history, **goal.asked)
+        if not good.any():
             continue
-        at_s = history.column("evaluations", "time_s")
-        number = history.column("evaluations", "round")[np.flatnonzero(at_s == reached_s)[0]]
-        at, said = (reached_s, f"{in_seconds(reached_s, 4)} s") if x == "time" else (float(number), f"round {number}")
+        at = float(history.curve(x, y)[0][good.argmax()])
+        said = f"{in_seconds(at, 4)} s" if x == "time" else f"round {at:g}"
         axes.scatter([at], [goal.value], s=25, color=line.get_color(), zorder=4)
         if len(histories) <= _NUMBERED:
             value = f"{100 * goal.value:g} %" if y == "accuracy" else f"{goal.value:g}"

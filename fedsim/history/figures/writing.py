@@ -36,11 +36,6 @@ def look_of(number: int) -> dict[str, Any]:
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[number // len(COLOURS) % len(STYLES)]}
 
 
-def seen(points: int) -> dict[str, Any]:
-    """Return how a curve of some points is drawn in steps: a line through one point has no length."""
-    return {"marker": "."} if points == 1 else {}
-
-
 def as_it_is(text: "Text", name: str) -> None:
     """Show a name as text: a dollar sign begins no formula."""
     text.set_parse_math(False)

@@ -16,15 +16,8 @@ from fedsim.studies.comparing.pairs import Interval, t_interval
 from fedsim.studies.study import StudyError
 from fedsim.units import counted, in_seconds
 
-NAMES: Final = {
-    "rounds": "the number of rounds",
-    "before_s": "waiting before clients begin",
-    "downlink_s": "the downlink",
-    "compute_s": "work",
-    "queue_s": "queues",
-    "uplink_s": "the uplink",
-    "waiting_s": "waiting for the slowest or the deadline",
-}
+_NAMES: Final = "the number of rounds", "waiting before clients begin", "the downlink", "work", "queues", "the uplink"
+NAMES: Final = dict(zip(("rounds", *PARTS), (*_NAMES, "waiting for the slowest or the deadline"), strict=True))
 
 
 @dataclass(frozen=True)

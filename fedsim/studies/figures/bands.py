@@ -11,7 +11,7 @@ from fedsim.arrays import FloatArray
 from fedsim.errors import RunError
 from fedsim.history import History, save
 from fedsim.history.figures.curves import curve_of, label_of, window_of
-from fedsim.history.figures.writing import add_legend, as_it_is, look_of, new_figure, seen
+from fedsim.history.figures.writing import add_legend, as_it_is, look_of, new_figure
 from fedsim.studies.metrics import spent
 from fedsim.units import counted
 
@@ -92,8 +92,8 @@ def _curves(of: Mapping[int, History], x: str, y: str, window: int) -> dict[int,
     """Return the curves of runs by seed; a run without a value has none."""
     curves = {}
     for seed, history in of.items():
-        at_s, values = curve_of(history, "time", y, window)
-        at = spent(history, _X[x][0], at_s)
+        at, values = curve_of(history, "round" if x == "round" else "time", y, window)
+        at = at if x == "round" else spent(history, _X[x][0], at)
         known = ~np.isnan(values) & ~np.isnan(at)
         if known.any():
             curves[seed] = at[known], values[known]
@@ -128,5 +128,5 @@ def band(curves: Sequence[Curve], level: float) -> Band:
 
 
 def _step(axes: "Axes", of: Band, look: Mapping[str, Any], label: str) -> None:
-    axes.step(of.x, of.mean, where="post", label=label, linewidth=1.5, **look, **seen(of.x.size))
+    axes.step(of.x, of.mean, where="post", label=label, linewidth=1.5, marker="." if of.x.size == 1 else None, **look)
     axes.fill_between(of.x, of.low, of.high, step="post", alpha=0.2, linewidth=0, color=look["color"])

@@ -82,11 +82,9 @@ def test_seconds_and_bits_of_each_step_by_hand():
     round_s = starts_s[3] + 1.0 + 1.0
     assert history.column("rounds", "end_s").tolist() == [round_s, 2 * round_s]
     assert history.column("rounds", "model_version").tolist() == [1, 2]
-    cause = history.critical_path().to_pylist()[0]
-    assert (cause["client"], cause["phase"], cause["phase_s"]) == (0, "downlink", 32_000 / RATE_BPS)
+    assert history.critical_path()["phase"].to_pylist() == ["downlink"] * 2
     # Masks are taken away after the deadline too, so that it saves nothing of that.
-    sent_s = 50_000 / RATE_BPS
-    assert history.deadline_whatif([sent_s - 1.0, sent_s]).saved_s.tolist() == [[1.0, 0.0], [1.0, 0.0]]
+    assert history.deadline_whatif([50_000 / RATE_BPS - 1.0]).saved_s.tolist() == [[1.0], [1.0]]
     table = history.by_fate().to_pydict()
     at = table["fate"].index("secure-aggregation")
     assert table["participations"][at] == 32
