@@ -93,7 +93,7 @@ class LocalWork:
         cut: dict[tuple[int, int], Vector] = {}
         found = []
         for training in trainings:
-            with naming([training]), self._drawing(training):
+            with naming([training]), self._drawing(*training.keys):
                 start = self.algorithm.begin(self._task(training))
                 part = self.part(training) if training.level else None
             if part is not None:
@@ -106,7 +106,7 @@ class LocalWork:
 
     def left(self, training: Update, difference: Vector) -> tuple[Vector, OptimizerState]:
         """Return what a training adds to the model, shape (d,), and the client's state, by name."""
-        with self._drawing(training):
+        with self._drawing(*training.keys):
             memory = self.algorithm.end(self._task(training), difference) if self.algorithm.remembers else {}
         part = self.part(training)
         if part is not None:
@@ -114,7 +114,7 @@ class LocalWork:
         return difference, {OWN + name: values for name, values in memory.items()}
 
     def own_model(self, model: Vector, state: State, client: int, version: int) -> Vector:
-        with self._drawing_of(client, version):
+        with self._drawing(client, version):
             return self.algorithm.own_model(self._layout, model, _own(state.value or {}))
 
     def sum_of(
@@ -153,15 +153,12 @@ class LocalWork:
     def rates(self, training: Update) -> FloatArray | None:
         if self._schedule is None:
             return None
-        with naming([training]), self._drawing(training):
+        with naming([training]), self._drawing(*training.keys):
             factors = self._schedule.factors(training.base.version, self._steps(training))
         return self._local.learning_rate * factors
 
-    def _drawing(self, training: Update) -> AbstractContextManager[None]:
-        """Let draws of the user's own algorithm and schedule depend on the training alone."""
-        return self._drawing_of(*training.keys)
-
-    def _drawing_of(self, *keys: int) -> AbstractContextManager[None]:
+    def _drawing(self, *keys: int) -> AbstractContextManager[None]:
+        """Let draws of the user's own algorithm and schedule depend on client, version and repeat alone."""
         return generators_of(self._streams.digest("own-training", *keys)) if self.own else nullcontext()
 
     def _drift_weight(self, training: Update) -> float:
