@@ -1,8 +1,7 @@
 """Availability and dropout of the crowd, from a log.
 
-A participation of t seconds in which the client was not lost is a waiting time that was cut short. So the rate at which
-clients leave is the number of those that left over the time of all participations, the maximum of the likelihood of
-exponential times, and its standard error is the rate over the root of that number.
+A participation in which the client was not lost is a waiting time that was cut short: the rate of losses is their
+number over the time of all participations, and its standard error the rate over the root of that number.
 """
 
 import math

@@ -1,7 +1,4 @@
-"""Arrays of NumPy and of Arrow as one another, by their buffers: conversions of Arrow import pandas if it is there.
-
-Importing pandas takes longer than a short run.
-"""
+"""Arrays of NumPy and of Arrow as one another, by their buffers; Arrow's own conversions import pandas, slowly."""
 
 from collections.abc import Sequence
 from typing import Any

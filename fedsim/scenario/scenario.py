@@ -1,7 +1,4 @@
-"""A scenario: a frozen value that is checked as a whole, read from TOML and written to it.
-
-The same tables in TOML and in Python make equal scenarios with the same digest.
-"""
+"""A scenario: a frozen value that is checked as a whole, read from TOML and written to it."""
 
 import hashlib
 import json

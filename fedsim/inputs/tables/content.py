@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from fedsim.errors import DataError
 from fedsim.inputs.archives import arrays_of_npz
 from fedsim.inputs.files import MAX_BYTES, read_bytes, shortened
-from fedsim.inputs.paths import is_file
 from fedsim.inputs.pickles import unpickled
 from fedsim.inputs.tables.header import NUMBER
 from fedsim.inputs.tables.phones import of_pickle
@@ -68,12 +67,8 @@ def unpacked(path: str | Path, where: str | None = None) -> bytes:
 
 def is_car_data(path: str | Path, where: str) -> bool:
     """Return whether a file, if there is one, holds floating car data of SUMO."""
-    if not is_file(Path(path)):
-        return False
-    if CARS.match(unpacked(path)[:HEAD]):
-        return True
     with suppress(DataError):
-        return LAST_STEP in read_content(path, where)[0]
+        return CARS.match(unpacked(path)[:HEAD]) is not None or LAST_STEP in read_content(path, where)[0]
     return False
 
 

@@ -75,7 +75,7 @@ _SMALL: Final = {name.lower(): UNITS[name] for name in sorted(UNITS) if "B" not 
 """In small letters; of mW and MW the smaller one."""
 _QUOTIENT: Final = re.compile(r"(?:(.*)_)?([^_]+_per_[^_]+)")
 _LAST: Final = re.compile(r"(?:(.*)_)?([^_]+)")
-NUMBER: Final = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$|^[+-]?(?i:inf|infinity)$"
+NUMBER: Final = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$|^[+-]?(?i:inf|infinity)$"
 """A cell that is a number."""
 _BRACKETS: Final = re.compile(r"^(.*?)[\s_]*[\[(]\s*([^\[\]()]+?)\s*[\])]$")
 

@@ -91,7 +91,8 @@ def identified(table: Table, name: str, least: int = 0) -> tuple[IntArray, list[
     odd = [label is None or re.match(NUMBER, label) is not None for label in labels]
     if any(odd):
         # Of numbers among names and names among numbers, the fewer.
-        which = odd.index(sum(odd) * 2 <= len(odd))
+        few = sum(odd) * 2 <= len(odd)
+        which = odd.index(few) if few in odd else 0
         row = int(np.flatnonzero(place == which)[0])
         table.refuse_cell(name, row, "whole numbers from 0 in all rows, or names in all rows")
     return place, [str(label) for label in labels]

@@ -47,11 +47,8 @@ def of_json(content: bytes, where: str) -> "dict[str, pa.ChunkedArray]":
     entries = list(found.values()) if isinstance(found, dict) else found
     if isinstance(entries, list) and entries and all(isinstance(entry, dict) for entry in entries):
         if all("messages" in entry for entry in entries):
-            names = found if isinstance(found, dict) else range(len(entries))
-            texts = [
-                (str(entry.get("guid", name)), str(entry["messages"]))
-                for name, entry in zip(names, entries, strict=True)
-            ]
+            named = found.items() if isinstance(found, dict) else enumerate(entries)
+            texts = [(str(entry.get("guid", name)), str(entry["messages"])) for name, entry in named]
             return _sessions([(guid, _lines(text, guid)) for guid, text in texts], where)
         if isinstance(found, dict) and all("ready_time" in entry for entry in entries):
             return _cached(found, where)

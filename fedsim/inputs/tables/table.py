@@ -11,13 +11,14 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError, suggest
 from fedsim.inputs.tables.content import as_numbers, read_content
 from fedsim.inputs.tables.header import NUMBER, Name, Unit, meant
-from fedsim.inputs.tables.reading import counted
+from fedsim.inputs.tables.reading import counted, note
 from fedsim.units import Bound
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _DECIMAL_COMMA: Final = r"^[+-]?\d+,\d+(?:[eE][+-]?\d+)?$"
+_THOUSANDS: Final = r"^\s*[+-]?\d{1,3},\d{3}\s*$"
 _GREATEST: Final = 2.0**53
 Missing = Literal["refused", "nan"]
 
@@ -78,9 +79,20 @@ class Table:
             # Of texts in another encoding, and of Arrow's types that are no numbers, dates or texts.
             except (DataError, ValueError, TypeError, NotImplementedError, KeyError) as error:
                 self.refuse(f"{found}: it holds neither numbers nor dates nor texts: {error}")
+            if self._decimal_comma and self.is_numeric(found):
+                self._note_commas(found)
             if len(self._read[found]) != self.rows and "offset" not in self.columns:
                 self.refuse(f"{found}: it has {len(self._read[found])} rows and the table {self.rows}")
         return self._read[found]
+
+    def _note_commas(self, found: str) -> None:
+        """Note commas that may part thousands: each stands before three digits."""
+        import pyarrow.compute as pc
+
+        column: Any = self.columns[found]
+        with_comma = column.filter(pc.match_substring(column, ","))
+        if len(with_comma) and pc.all(pc.match_substring_regex(with_comma, _THOUSANDS)).as_py():
+            note(self.where, f"{found}: a comma stands before decimals, as in {with_comma[0].as_py()}")
 
     def cell(self, name: str, row: int) -> str:
         value = self.columns[self.called(name)][row]

@@ -33,6 +33,7 @@ def table(tmp_path, text, name="t.csv"):
         ("0 b", "client, row 1: '0' is not allowed"),
         ("b 0", "client, row 2: '0' is not allowed; allowed: whole numbers from 0 in all rows, or names in all rows"),
         ("0 NA", "client, row 2: 'NA' is not allowed"),
+        ("0 \uff11", "client, row 1: '0' is not allowed; allowed: whole numbers from 0 in all rows, or names"),
         ("0 -", "client, row 2: '-' is not allowed"),
     ],
 )

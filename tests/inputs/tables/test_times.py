@@ -236,9 +236,11 @@ def test_columns_that_contradict_one_another_are_refused(tmp_path, text, said):
 
 
 def test_decimal_commas_of_tables_with_semicolons(tmp_path):
-    (tmp_path / "t.csv").write_text("r (kbit/s);n\n1,5;a\n2;b\n")
-    table = Table.read(tmp_path / "t.csv")
-    assert table.numbers("r_bps", BITS_PER_SECOND).tolist() == [1500.0, 2000.0]
+    for cell, thousands in ("1,5", False), ("1,500", True):
+        (tmp_path / "t.csv").write_text(f"r (kbit/s);n\n{cell};a\n2;b\n")
+        with reading() as run:
+            assert Table.read(tmp_path / "t.csv").numbers("r_bps", BITS_PER_SECOND).tolist() == [1500.0, 2000.0]
+        assert run.notes == ["t.csv: r (kbit/s): a comma stands before decimals, as in 1,500"] * thousands
     (tmp_path / "t.csv").write_text('r,n\n"1,5",a\n2,b\n')
     with pytest.raises(DataError, match="r, row 1: '1,5' is not allowed; allowed: numbers"):
         Table.read(tmp_path / "t.csv").numbers("r", BITS_PER_SECOND)
