@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from functools import partial
+from functools import cache, partial
 
 import pytest
 import torch
@@ -82,13 +82,18 @@ def test_no_number_depends_on_a_mode(mode):
     assert losses(store) == plain
 
 
+@cache
+def layered():
+    torch.manual_seed(0)
+    module = Layers()
+    return module, losses(model=module)
+
+
 @pytest.mark.parametrize("mode", KERNELS)
 def test_no_number_depends_on_a_choice_of_kernels(mode):
     if mode == "precision" and not hasattr(torch.backends.mkldnn, "matmul"):
         pytest.skip("torch below 2.9 has one precision for all products")
-    torch.manual_seed(0)
-    module = Layers()
-    plain = losses(model=module)
+    module, plain = layered()
     with KERNELS[mode]():
         assert losses(model=module) == plain
 

@@ -204,7 +204,7 @@ def test_selector_by_entry_point(monkeypatch):
     point = importlib.metadata.EntryPoint("every-other", f"{__name__}:EveryOther", "fedsim.selectors")
     found = importlib.metadata.EntryPoints([point])
     monkeypatch.setattr(sys.modules["fedsim.inputs.plugins"], "_PACKAGES", {})
-    monkeypatch.setattr(sys.modules["fedsim.inputs.plugins"], "entry_points", lambda group: found.select(group=group))
+    monkeypatch.setattr(sys.modules["fedsim.inputs.plugins"], "_installed", lambda _path: found)
     scenario = Scenario(**{**TABLES, "selector": {"kind": "every-other", "step": 3}})
     assert isinstance(scenario.selector.build(), EveryOther)
     assert Scenario.from_toml(scenario.to_toml()) == scenario

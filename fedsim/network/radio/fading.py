@@ -202,7 +202,7 @@ def _efficiency(
 
 
 def in_rows(snr: FloatArray, rows: int, mean: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Return means of the shape of snr, computed for so many SNRs at a time, which are given as a column."""
+    """Return means of the shape of snr, computed for a number of SNRs at a time, which are given as a column."""
     flat = np.asarray(snr, dtype=np.float64).ravel()
     found = np.empty(flat.size)
     for first in range(0, flat.size, rows):
