@@ -157,6 +157,22 @@ def test_sgd_agrees_with_gradients_worked_out_by_hand(tiny, momentum, proximal, 
     assert result.loss_rms > np.mean(losses[:20])  # Jensen's inequality, strict for losses that differ
 
 
+@pytest.mark.parametrize("local", [{"optimizer": "adam", "learning_rate": 0.01}, {"momentum": 0.9}])
+def test_kept_state_over_two_trainings_equals_one_longer_training(tiny, local):
+    once = LocalTraining(batch_size=32, keep_optimizer_state=True, **local)
+    twice = once.model_copy(update={"epochs": 2})
+    short, long = (SequentialExecutor(TrainingSetup(MLP(), tiny, settings, seed=1)) for settings in (once, twice))
+    rows = np.arange(16)
+    first = next(short.train([task(short, rows)]))
+    middle = short.flat.layout.initial + first.difference
+    second = next(short.train([task(short, rows, base=middle, state=first.state)]))
+    forgetful = next(short.train([task(short, rows, base=middle)]))
+    whole = next(long.train([task(long, rows)])).difference
+    # Batches hold all samples, in another order: sums differ by rounding alone.
+    np.testing.assert_allclose(first.difference + second.difference, whole, atol=1e-5)
+    assert np.abs(first.difference + forgetful.difference - whole).max() > 1e-3
+
+
 def test_evaluation_agrees_with_numpy(tiny):
     executor = SequentialExecutor(TrainingSetup(MLP(hidden=()), tiny, LocalTraining(), seed=1))
     weights, bias = split_linear(executor.flat.layout.initial, tiny)
