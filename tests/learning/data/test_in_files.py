@@ -14,14 +14,7 @@ from fedsim.learning.data.datasets import FETCHED, PUBLISHED
 from fedsim.learning.data.images.omniglot import Omniglot
 from fedsim.learning.data.sound.spoken_digits import SpokenDigits
 from fedsim.learning.data.text.plays import TinyShakespeare
-from tests.support.data_files import (
-    WRITERS,
-    write_emnist,
-    write_mind,
-    write_omniglot,
-    write_plays,
-    write_reviews,
-)
+from tests.support.data_files import WRITERS, write_emnist, write_mind, write_omniglot, write_plays, write_reviews
 from tests.support.short_runs import of_learning
 
 
