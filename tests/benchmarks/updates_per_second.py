@@ -24,14 +24,7 @@ from training_jobs import JOBS, Job, PlainLoop, Shortened
 
 from fedsim.arrays import IntArray, Vector
 from fedsim.errors import FedsimError
-from fedsim.learning import (
-    Dataset,
-    EqualPartition,
-    Executor,
-    ExecutorChoice,
-    TrainingJob,
-    TrainingSetup,
-)
+from fedsim.learning import Dataset, EqualPartition, Executor, ExecutorChoice, TrainingJob, TrainingSetup
 from fedsim.learning.executors.choice import GRAPHS, PROCESSES, STACKED
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.streams import Streams
@@ -43,8 +36,6 @@ FAR_BEHIND = 2.0
 START_UP_S = 10.0
 """Seconds that a warm-up may take beyond training."""
 ON_GPU = ("J1", "J2", "J3", "J4", "R18")
-
-
 CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
 CLOCK = ["wall"]
 
