@@ -12,7 +12,6 @@ from fedsim.cli.options import Assignments, DataDir, each_path, one_path
 from fedsim.cli.printing import print_lines, print_table
 from fedsim.cli.scenarios import Quiet, load_scenario
 from fedsim.errors import FedsimError
-from fedsim.units import counted
 
 if TYPE_CHECKING:
     from fedsim.studies.comparing.comparison import Comparison
@@ -131,6 +130,8 @@ def _finish(study: "Study", result: "StudyResult", plot: Path | None, *, quiet: 
 def _print_medians(result: "StudyResult") -> None:
     """Print a row for each variant: medians over the seeds, "never" where half of the runs or more do not get there."""
     import numpy as np
+
+    from fedsim.units import counted
 
     names, rows = result.study.metrics, []
     found, seeds = [result.values(name) for name in names], len(result.study.seeds)

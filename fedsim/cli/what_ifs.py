@@ -12,7 +12,6 @@ from fedsim.cli.printing import print_lines, print_table
 from fedsim.cli.scenarios import Quiet, load_scenario, tell_changed
 from fedsim.cli.studies import Jobs, Store
 from fedsim.errors import FedsimError
-from fedsim.units import counted
 
 
 def whatif(
@@ -102,6 +101,7 @@ def best(
     from fedsim.studies.questions.best import Over, Trial
     from fedsim.studies.questions.best import best as search
     from fedsim.studies.running.engine import Engine
+    from fedsim.units import counted
 
     scenario = load_scenario(file, assignments, plugins=True)
     fields = []

@@ -89,7 +89,11 @@ EDGES = {"grouping": {"kind": "order", "count": 2}, "backhaul": "none"}
         (30, None, {}),
         (30, "30 updates .* about 30 of 50 rounds with cohorts of 6", {"selector": "all"}),
         (2, "2 updates .* about 6 of 50 rounds with buffers of 2", ASYNCHRONOUS),
-        (2, "2 updates .* about 3 of 50 rounds with cohorts of 4", {"rounds.policy": {"kind": "k-fastest", "k": 3}}),
+        (
+            2,
+            "2 updates .* about 3 of 50 rounds with cohorts of 4",
+            {"rounds.policy": {"kind": "k-fastest", "k": 3}, "selector.cohort": 4},
+        ),
         (2, "2 updates .* about 4 rounds of edge servers with cohorts of 3", {"rounds.edges": EDGES}),
     ],
 )

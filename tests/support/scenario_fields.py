@@ -66,7 +66,6 @@ class SchemaField:
         yield None
 
 
-@functools.cache
 def schema_fields() -> tuple[SchemaField, ...]:
     """Return every field of the schema, but for tables that are always there, whose own fields stand for them.
 

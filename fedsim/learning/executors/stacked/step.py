@@ -17,7 +17,7 @@ from fedsim.learning.executors.objective import Objective
 from fedsim.learning.executors.optimizers import rows_of
 from fedsim.learning.executors.stacked.draws import SlotDraws
 from fedsim.learning.executors.stacked.recorder import Run, recorded
-from fedsim.learning.generators import torch_generator
+from fedsim.learning.generators import own_generators
 from fedsim.learning.models.flat_module import FlatModule
 
 _MOST_SIZES: Final = 64
@@ -52,7 +52,7 @@ class ModelsOfSlots:
         """Record a step on batches of these shapes; return whether it draws at random."""
         self._module.train()
         example = images, weights, targets
-        with torch_generator(0), _attention_in_parts(), refused_unless_mapped():
+        with own_generators(0), _attention_in_parts(), refused_unless_mapped():
             run, draws = recorded(self._step, self._arrays, example, self.draws.drawing)
         self._steps[images.shape[1]] = run
         return draws
@@ -67,7 +67,7 @@ class ModelsOfSlots:
         other = images.clone()
         # Tokens are whole numbers from 0 on; 0 and 1 are in every vocabulary.
         other[-1] = -other[-1] + 0.25 if other.is_floating_point() else (other[-1] == 0).long()
-        with torch_generator(0), torch.no_grad(), _attention_in_parts():
+        with own_generators(0), torch.no_grad(), _attention_in_parts():
             numbers = [0.1 * torch.randn(shape) for shape in self._shapes]
             scores, changed = (self._scores(numbers, one)[0] for one in (images, other))
             return not torch.equal(scores[:-1], changed[:-1]), self._objective.mixes_samples(scores, targets)
@@ -77,7 +77,7 @@ class ModelsOfSlots:
         numbers = [0.1 * torch.randn(shape, generator=torch.Generator().manual_seed(0)) for shape in self._shapes]
         count, found = len(images), list[Tensor]()
         for size in (count, *range(1, count, max(1, count // _MOST_SIZES))):
-            with torch_generator(0), torch.no_grad(), _attention_in_parts():
+            with own_generators(0), torch.no_grad(), _attention_in_parts():
                 found.append(self._scores(numbers, images[:size].clone())[0])
         near = _NEAR * found[0].abs().max()
         return any((one - found[0][: len(one)]).abs().max() > near for one in found)
