@@ -118,6 +118,7 @@ def test_cells_have_as_many_places_as_the_half_width():
         ),
         (sample([9, 8, 7], [4, 3.5, 2]), 0.08, ["better, by itself", "not among 6 comparisons (Holm p = 0.08)"]),
         (sample([9, 8, 7], [4, 9, 8]), 1.0, ["1 s sooner", "not told apart from none by 3 pairs."]),
+        (sample([9, 8, 7], [8.9, 7.8, 7.3]), 1.0, ["0 s apart", "not told apart from none by 3 pairs."]),
         (sample(range(10, 20), [12, 9, 14, 12, 15, 13, 19, 15, 20, 18]), 1.0, ["more pairs would do in about half"]),
         (
             sample([9, None, 7], [4, 3, 2]),

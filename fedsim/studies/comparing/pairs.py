@@ -113,7 +113,7 @@ def paired(sample: Sample, level: float = 0.95, horizon: float | None = None, un
     logs = np.log(values[1] / values[0]) if not cuts and (values > 0).all() else np.empty(0)
     with np.errstate(over="ignore"):
         ratio_interval = Interval(*np.exp(t_interval(logs, level)).tolist())
-    mean = float(differences.mean())
+    mean = float(differences.mean()) if abs(differences.sum()) > _ROUNDING * np.abs(differences).max() else 0.0
     return replace(
         known,
         horizon=cut if cuts else math.inf,
