@@ -1,6 +1,7 @@
 """Means under a ceiling against the closed form of Rayleigh fading and against quadrature."""
 
 import math
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -9,8 +10,10 @@ from hypothesis import strategies as st
 from scipy import special, stats
 from scipy.interpolate import PchipInterpolator
 
+from fedsim import Component
 from fedsim.network import Nakagami, NoFading, Rayleigh, Rician
 from fedsim.network.radio.capacity import mean_below_ceiling, monotone_cubic
+from fedsim.network.radio.spectral_efficiency import mean_over_fading
 
 LAWS = {
     "rayleigh": (Rayleigh(), stats.expon()),
@@ -107,3 +110,19 @@ def test_numbers_of_scipy_bit_by_bit(values, seed):
     y = np.array(values)
     at = np.clip(np.concatenate([x, rng.uniform(x[0], x[-1], 30)]), x[0], x[-1])
     assert np.array_equal(monotone_cubic(x, y, at[:, None]), PchipInterpolator(x, y)(at[:, None]))
+
+
+class Pulses(Component):
+    """Nothing below an SNR that is no option."""
+
+    least: ClassVar[float] = 10.0
+
+    def efficiency(self, snr):
+        return np.where(snr >= self.least, 1.0, 0.0)
+
+
+def test_a_law_that_depends_on_more_than_its_options_has_means_of_its_own_each_time(monkeypatch):
+    """Of Rayleigh's gain, exp(-1) is above 1 and exp(-2) above 2."""
+    for least, share in ((10.0, math.exp(-1)), (20.0, math.exp(-2))):
+        monkeypatch.setattr(Pulses, "least", least)
+        assert mean_over_fading(Pulses(), np.array([10.0]), Rayleigh()) == pytest.approx([share], abs=2e-3)
