@@ -1,4 +1,8 @@
-"""Laws of times fitted to a sample by maximum likelihood, and a table of quantiles where no law of fedsim holds."""
+"""Laws of times fitted to a sample by maximum likelihood; Akaike's information criterion finds the better ones.
+
+Where no law of fedsim holds, a table of quantiles stands for one. A time that was cut short says that the whole time is
+longer: its likelihood is that of being longer, and quantiles are those of Kaplan and Meier (1958).
+"""
 
 import math
 from collections.abc import Mapping
