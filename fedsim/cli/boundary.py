@@ -1,4 +1,4 @@
-"""The boundary of the command line: whatever ends a command becomes a paragraph and an exit code of the page."""
+"""The boundary of the command line: whatever ends a command becomes a paragraph and an exit code (see the page)."""
 
 import errno
 import io
