@@ -5,6 +5,7 @@ sandbox.
 """
 
 import copy
+import itertools
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -109,8 +110,9 @@ class Sandbox:
             self._put_back()
 
     def _check(self) -> None:
-        for what, allowed in (*self._of_numbers(), *self._of_layers()):
-            raise StateError(f"model {self._name}: a pass {what}", f"allowed: {allowed}")
+        found = next(itertools.chain(self._of_numbers(), self._of_layers()), None)
+        if found is not None:
+            raise StateError(f"model {self._name}: a pass {found[0]}", f"allowed: {found[1]}")
 
     def _of_numbers(self) -> Iterator[tuple[str, str]]:
         """Yield what passes have done that no update has, and what they may do."""
@@ -131,9 +133,9 @@ class Sandbox:
 
     def _of_layers(self) -> Iterator[tuple[str, str]]:
         for where, part, own, layers in self._tables:
-            changed = [name for name in {**own, **layers} if own.get(name) is not layers.get(name)]
-            if changed and own is part._modules:
-                yield f"puts another layer in the place of {where}{changed[0]}", "layers that are made with the model"
+            if own is part._modules and own != layers:
+                changed = next(name for name in {**own, **layers} if own.get(name) is not layers.get(name))
+                yield f"puts another layer in the place of {where}{changed}", "layers that are made with the model"
 
     def _made(self) -> Iterator[tuple[str, nn.Module]]:
         """Yield buffers that passes have made, with their layers."""
