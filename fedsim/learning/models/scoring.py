@@ -3,39 +3,42 @@
 The operations are some that torch maps over clients.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
 
 
-def cross_entropy(scores: Any, labels: Any) -> Any:
+def cross_entropy(scores: "Tensor", labels: "Tensor") -> "Tensor":
     return -scores.log_softmax(-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
 
 
-def binary_cross_entropy(scores: Any, targets: Any) -> Any:
+def binary_cross_entropy(scores: "Tensor", targets: "Tensor") -> "Tensor":
     """Return ``log(1 + e^s) - t s`` for each score s and target t."""
     from torch.nn import functional
 
     return functional.softplus(scores) - targets.to(scores.dtype) * scores
 
 
-def one_hot(labels: Any, classes: int) -> Any:
+def one_hot(labels: "Tensor", classes: int) -> "Tensor":
     import torch
 
     return (labels[:, None] == torch.arange(classes, device=labels.device)).float()
 
 
-def joined(*parts: Any) -> Any:
+def joined(*parts: "Tensor") -> "Tensor":
     import torch
 
     return torch.cat(parts, dim=1)
 
 
-def in_columns(*columns: Any) -> Any:
+def in_columns(*columns: "Tensor") -> "Tensor":
     import torch
 
     return torch.stack(columns, dim=1)
 
 
-def moved(images: Any, generator: Any, *, flip: bool, shift: int) -> Any:
+def moved(images: "Tensor", generator: "Generator", *, flip: bool, shift: int) -> "Tensor":
     """Return images of shape (n, channels, height, width), each mirrored with a chance of one half, and moved."""
     import torch
 
