@@ -418,17 +418,19 @@ def test_a_run_whose_own_part_read_another_file_is_made_again(tmp_path, monkeypa
         "class Asked(Listed):\n    def select(self, view, rng):\n        socket.getaddrinfo('127.0.0.1', 9)\n"
         "        return super().select(view, rng)\n"
     )
-    for kind, rows, said in (
-        ("Listed", "0\n1\n", "2 of 2 runs in"),
-        ("Listed", "0\n1\n", ""),
-        ("Listed", "1\n0\n2\n", "2 of 2 runs in"),
-        ("Asked", "1\n0\n2\n", "2 of 2 runs in"),
-        ("Asked", "1\n0\n2\n", "2 of 2 runs in"),
+    for kind, rows, made in (
+        ("listed_part:Listed", "0\n1\n", True),
+        ("listed_part:Listed", "0\n1\n", False),
+        ("listed_part:Listed", "1\n0\n2\n", True),
+        ("uniform", "1\n0\n", True),
+        ("uniform", "0\n1\n", False),
+        ("listed_part:Asked", "1\n0\n2\n", True),
+        ("listed_part:Asked", "1\n0\n2\n", True),
     ):
         (tmp_path / "c.csv").write_text(rows)
-        base = BASE.replace({"selector": f"listed_part:{kind}"})
+        base = BASE.replace({"selector": kind, "selector.cohort": 2} if kind == "uniform" else {"selector": kind})
         found = quiet(base, {"rounds.count": [1, 2]}, seeds=1, out=tmp_path / kind, quiet=False)
-        assert said in capsys.readouterr().err
+        assert ("2 of 2 runs in" in capsys.readouterr().err) is made
         assert found["count=1", 0].participations.num_rows == len(rows) // 2
         # What a worker has read comes back; that is seen once.
         request.getfixturevalue("in_turn")

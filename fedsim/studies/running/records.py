@@ -191,8 +191,10 @@ def run_pack(blobs: Mapping[str, bytes], pack: Sequence["Task"], options: Mappin
             take_over(variables)
         scenario = arms[task.arm].model_copy(update={"seed": task.seed})
         done, content = run_one(scenario, task.run, task.rounds, options)
-        _READ.update(done.opened)
-        ended.append((replace(done, opened=dict(_READ)), content))
+        if scenario.code():
+            _READ.update(done.opened)
+            done = replace(done, opened=dict(_READ))
+        ended.append((done, content))
     return ended
 
 
