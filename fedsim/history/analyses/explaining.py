@@ -28,9 +28,9 @@ def explain(
     Columns: ``run``, ``rounds``, ``reached`` (null without the metric), ``seconds``, ``round_s``, and what a mean
     round is spent on: ``before_s`` until its clients began (questions, waits), the mean ``downlink_s``, ``compute_s``,
     ``queue_s`` and ``uplink_s`` of the clients that delivered in it, ``waiting_s`` for the slowest of them or for the
-    deadline, and ``unmask_s``, in which secure aggregation takes masks away. They add up to ``round_s``, and are null where most updates span several rounds, and with edge
-    servers. A run that never reaches the target has those of all its rounds. Where runs evaluate different rounds,
-    evaluations count that all of them have.
+    deadline, and ``unmask_s``, in which secure aggregation takes masks away. They add up to ``round_s``, and are null
+    where most updates span several rounds, and with edge servers. A run that never reaches the target has those of all
+    its rounds. Where runs evaluate different rounds, evaluations count that all of them have.
 
     Parameters
     ----------
