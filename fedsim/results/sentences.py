@@ -10,20 +10,13 @@ import pyarrow.compute as pc
 
 from fedsim.history import History
 from fedsim.history.accounting import SECURE
-from fedsim.history.analyses.explaining import PARTS
+from fedsim.history.analyses.explaining import PART_NAMES, PARTS
 from fedsim.history.analyses.gaps import Models
 from fedsim.history.analyses.lost import Lost
 from fedsim.history.outcomes import PHASES
 from fedsim.history.tables import Goal
 from fedsim.units import counted, in_seconds
 
-PART_NAMES: Final = dict(
-    zip(
-        PARTS,
-        ("before its clients begin", "downlink", "work", "queue", "uplink", "waiting for the slowest", "unmasking"),
-        strict=True,
-    )
-)
 _WORDS: Final = {"downlink": "downlink", "compute": "work", "uplink": "uplink", SECURE: "secure aggregation"}
 _USED_LATE: Final = {"outcome": "late", "fate": "stale-used"}
 _ROUNDING: Final = 1e-9

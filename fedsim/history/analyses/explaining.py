@@ -14,6 +14,16 @@ from fedsim.history.columns import SECONDS, RoundColumns, edges_of
 from fedsim.history.tables import Tables, has_values
 
 PARTS: Final = ("before_s", *SECONDS, "waiting_s", "unmask_s")
+_NAMES: Final = (
+    "before its clients begin",
+    "downlink",
+    "work",
+    "queue",
+    "uplink",
+    "waiting for the slowest",
+    "unmasking",
+)
+PART_NAMES: Final = dict(zip(PARTS, _NAMES, strict=True))
 
 
 def explain(

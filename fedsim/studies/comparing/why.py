@@ -11,14 +11,12 @@ from typing import Any, Final
 import numpy as np
 
 from fedsim.history import History
-from fedsim.history.analyses.explaining import PARTS
+from fedsim.history.analyses.explaining import PART_NAMES, PARTS
 from fedsim.studies.comparing.pairs import Interval, t_interval
 from fedsim.studies.study import StudyError
 from fedsim.units import counted, in_seconds
 
-_NAMES: Final = "the number of rounds", "waiting before clients begin", "the downlink", "work", "queues", "the uplink"
-_END_NAMES: Final = "waiting for the slowest or the deadline", "unmasking"
-NAMES: Final = dict(zip(("rounds", *PARTS), (*_NAMES, *_END_NAMES), strict=True))
+NAMES: Final = {"rounds": "number of rounds"} | PART_NAMES
 
 
 @dataclass(frozen=True)

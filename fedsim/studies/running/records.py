@@ -191,10 +191,9 @@ def run_pack(blobs: Mapping[str, bytes], pack: Sequence["Task"], options: Mappin
             take_over(variables)
         scenario = arms[task.arm].model_copy(update={"seed": task.seed})
         done, content = run_one(scenario, task.run, task.rounds, options)
-        if scenario.code():
-            _READ.update(done.opened)
-            done = replace(done, opened=dict(_READ))
-        ended.append((done, content))
+        read = _READ if scenario.code() else {}
+        read.update(done.opened)
+        ended.append((replace(done, opened=dict(read)), content))
     return ended
 
 
