@@ -68,14 +68,15 @@ class Playing:
     def _free(self) -> list[int]:
         """Return the clients that are available now and have no message; if there is none, wait until there is."""
         self._refuse_end()
-        self.just_played = False
         clients: list[int] = self._testbed.view().client.tolist()
+        self._pass(self._testbed.now_s)
         for client in self._busy.keys() & set(clients):
             self._replies.lose(self._busy.pop(client), self._testbed.now_s)
         return clients
 
     def _waiting(self, exchanges: Iterable[Exchange]) -> list[Exchange]:
-        return [one for one in exchanges if one.stage is Stage.WAITING]
+        now_s = self._testbed.now_s
+        return [one for one in exchanges if one.stage is Stage.WAITING and not one.is_answered(now_s)]
 
     def _wave(self, exchanges: Iterable[Exchange]) -> list[Exchange]:
         """Return the first message that waits to each client that does not work."""
@@ -104,8 +105,6 @@ class Playing:
         for one in wave:
             if one.client not in available:
                 one.stage = Stage.NODE_LOST
-            elif one.expires_s <= now_s:
-                one.stage = Stage.EXPIRED
             else:
                 one.stage = Stage.ON_THE_WAY
                 self._replies.foresee(one)

@@ -203,6 +203,20 @@ def test_a_busy_node_takes_its_next_message_when_it_is_done():
     assert seen == [(15.0, [1, 1, None]), (30.0, [2, 2, None]), (30.2, [3, 3, 3])]
 
 
+def test_where_all_nodes_work_the_first_reply_is_not_lost():
+    """Both nodes are late; the first one is free after 2 s, and its reply is there."""
+    seen = {}
+
+    def do(grid):
+        ids = list(grid.push_messages([ask(grid, node) for node in NODES[:2]]))
+        time.sleep(0.5)
+        seen["nodes"], seen["now_s"] = len(list(grid.get_node_ids())), round(grid.now_s, 6)
+        seen["replies"] = [one.has_content() for one in grid.pull_messages(ids)]
+
+    served(plain_scenario(2, **QUICK), do)
+    assert seen == {"nodes": 2, "now_s": 2.0, "replies": [True]}
+
+
 @pytest.fixture
 def coming_and_going(tmp_path):
     """Client 0 is there from 0 to 50 s, client 1 from 20 to 90 s, client 2 from 40 to 100 s, of each 100 s."""
