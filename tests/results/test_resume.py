@@ -81,7 +81,7 @@ def test_killed_at_each_act_a_run_that_replaces_a_finished_one_leaves_one_of_the
     (tmp_path / "before" / "mine.parquet").write_text("mine")
     run(of, tmp_path / "whole")
     seen = set()
-    for point in range(1, 400, 4):
+    for point in range(1, 400, 9):
         folder = tmp_path / f"killed{point}"
         shutil.copytree(tmp_path / "before", folder)
         first, last = die(folder, of, None, [point], replace=True)

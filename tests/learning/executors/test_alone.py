@@ -118,7 +118,7 @@ def test_a_buffer_that_no_state_has_is_made_by_each_client():
     assert check("sequential", setup_of(Growing("cache")))
 
 
-@pytest.mark.parametrize("kind", ["sequential", "processes"])
+@pytest.mark.parametrize("kind", ["sequential", pytest.param("processes", marks=pytest.mark.slow)])
 def test_equal_runs_are_equal_with_evaluations_beside_trainings(kind, monkeypatch):
     """A module whose passes change one another's numbers, were it shared with the thread that evaluates."""
     monkeypatch.setenv("FEDSIM_WORKERS", "2")
