@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from fedsim import simulate
-from fedsim.errors import SelectorError
 from fedsim.selectors import SELECTORS
 from tests.support.families import by_default
 from tests.support.options import SELECTOR_RUN_OPTIONS
@@ -92,13 +91,6 @@ def test_edge_rounds_between_merges_are_a_flat_servers_rounds():
     assert but_for_the_edge(one.edge_rounds).equals(flat.rounds)
     assert one.column("rounds", "end_s").tolist() == flat.column("rounds", "end_s")[1::2].tolist()
     assert one.column("rounds", "model_version").tolist() == flat.column("rounds", "model_version")[1::2].tolist()
-
-
-@pytest.mark.parametrize(("kind", "option"), [("cs-ucb-q", "rates"), ("pause-genie", "expected_reward")])
-def test_a_number_for_each_client_of_the_crowd_is_none_for_each_of_an_edge(kind, option):
-    edges = {"grouping": {"kind": "order", "count": 3}}
-    with pytest.raises(SelectorError, match=f"{option}: 18 numbers are not allowed.*6 clients of this server"):
-        simulate(scenario(edges, selector={"kind": kind, "cohort": 2, option: [0.1] * 18}))
 
 
 @pytest.mark.parametrize("kind", by_default(SELECTORS.builtin, ["clustered-similarity", "oort", "tifl"]))
