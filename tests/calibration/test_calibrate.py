@@ -41,7 +41,7 @@ def test_latency_compute_and_dropout_come_back(tmp_path):
         },
         rounds={"count": 150, "policy": {"kind": "deadline", "deadline_s": 8.0}},
     )
-    found = calibrate(log, samples=50, rounds=100)
+    found = calibrate(log, samples=50, rounds=40)
     down, work, up = found.phases
     assert (down.fit.kind, work.fit.kind, up.fit.kind) == ("shifted-exponential", "log-normal", "log-normal")
     near(down.fit.options, down.fit.errors, {"shift_s": 0.5, "scale_s": 0.3})
@@ -65,14 +65,14 @@ def test_latency_compute_and_dropout_come_back(tmp_path):
 def test_one_factor_of_a_client_in_both_directions_comes_back(tmp_path):
     law = {"kind": "log-normal", "median_s": 1.0, "sigma": 0.3}
     log = logged(tmp_path / "run", network={"kind": "latency", "downlink": law, "uplink": law, "spread_sigma": 0.5})
-    found = calibrate(log, rounds=100)
+    found = calibrate(log, rounds=20)
     error = found.phases[0].effects.spread_error
     assert found.scenario.network.spread_sigma == pytest.approx(0.5, abs=3.5 * error)
     # The median of 60 factors has the error 0.5 / sqrt(60).
     assert np.log(found.scenario.network.uplink.median_s) == pytest.approx(
         0.0, abs=3.5 * 0.5 / np.sqrt(60) + 0.5 * error
     )
-    by_client = calibrate(log, by="client", rounds=100)
+    by_client = calibrate(log, by="client", rounds=20)
     factors = np.array(by_client.scenario.network.uplink_factor)
     alike = np.corrcoef(np.log(factors), np.log(by_client.scenario.network.downlink_factor))[0, 1]
     # 37 times of each client: the noise of a centre is a tenth of the spread.

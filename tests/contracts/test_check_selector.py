@@ -1,10 +1,8 @@
 """`check_selector` refuses selectors that are broken or ask badly, each for its own fault, and no others."""
 # ruff: noqa: ARG005 (a selector takes what the contract gives)
 
-import contextlib
 import random
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -82,11 +80,6 @@ class Measuring(Sound):
             something = column.size and known.any()
             if something and (not np.array_equal(known, reports.delivered) or column.flags.writeable):
                 raise RuntimeError("known of those that delivered, and read-only")
-
-
-def seeds_globally(view, rng):
-    np.random.seed(view.round)  # noqa: NPY002 - the fault itself
-    return np.random.permutation(view.client)[:3]  # noqa: NPY002 - the fault itself
 
 
 def sorts_the_view(view, rng):
@@ -174,8 +167,7 @@ def test_sound_selectors_pass(sound):
 
 
 @pytest.mark.parametrize(
-    "sound",
-    [Sound, *(pytest.param(one, marks=pytest.mark.slow) for one in (Learning, Weighting, LossHungry, Measuring))],
+    "sound", [Sound, *(pytest.param(one, marks=pytest.mark.slow) for one in (Measuring, Weighting))]
 )
 def test_classes_of_sound_selectors_pass_in_a_crowd_of_two(sound):
     check_selector(sound, clients=2, rounds=6, seed=4)
@@ -191,17 +183,12 @@ test_broken_selectors_are_refused = refuses(
         ),
         (selecting(lambda view, rng: view.client.size), "one-dimensional array of client ids"),
         (selecting(lambda view, rng: np.random.permutation(view.client)[:3]), "drew from a global random generator"),  # noqa: NPY002
-        (selecting(seeds_globally), "drew from a global random generator"),
         (
             selecting(lambda view, rng: random.sample(view.client.tolist(), min(3, view.client.size))),
             "drew from a global random generator",
         ),
         (
             selecting(lambda view, rng: np.random.default_rng().permutation(view.client)[:3]),
-            "differs between two fresh copies",
-        ),
-        (
-            selecting(lambda view, rng: np.random.default_rng(time.perf_counter_ns()).permutation(view.client)[:3]),
             "differs between two fresh copies",
         ),
         (selecting(sorts_the_view), "must not change them"),
@@ -246,8 +233,6 @@ def test_the_selector_handed_over_is_not_used_up():
 
 
 def test_messages_are_paragraphs_without_the_selector_s_own_traceback():
-    with contextlib.suppress(SelectorError):
-        check_selector(CRASHES_ON_EMPTY())
     with pytest.raises(SelectorError) as caught:
         check_selector(CRASHES_ON_EMPTY())
     assert "\n" not in str(caught.value)

@@ -44,7 +44,7 @@ def follow(law, client, looks):
     share=st.sampled_from([1, 2, 7]),
     agenda=st.sampled_from([1, 3, 256]),
 )
-@settings(max_examples=8)
+@settings(max_examples=5)
 def test_it_is_the_plain_look(law, clients, steps_s, share, agenda):
     """Agendas of one change, of a few and of all; steps that change nothing, much, and back in time."""
     with pytest.MonkeyPatch.context() as patch:
@@ -55,7 +55,7 @@ def test_it_is_the_plain_look(law, clients, steps_s, share, agenda):
 
 
 @given(steps_s=st.lists(st.floats(0.0, 60.0), min_size=1, max_size=20), begun=st.sets(st.integers(0, 9)))
-@settings(max_examples=8)
+@settings(max_examples=5)
 def test_several_criteria(steps_s, begun):
     """Batteries that charge, devices that fail, and participations that begin between two looks."""
     power = batteries(np.linspace(20.0, 60.0, 10).tolist(), gain_w=0.5, least=50.0)

@@ -27,10 +27,9 @@ STALE = {"rounds.policy": {"kind": "deadline", "deadline_s": 0.25}, "rounds.late
 
 
 @pytest.mark.parametrize("changes", [{}, BUFFER, EDGES, STALE], ids=["all", "buffer", "edges", "stale"])
-def test_a_rule_runs_on_every_server_and_again_the_same(changes: dict[str, Any]) -> None:
+def test_a_rule_runs_on_every_server(changes: dict[str, Any]) -> None:
     scenario = SCENARIO.replace(changes)
     first = losses(scenario)
-    assert losses(scenario) == first
     assert losses(scenario.replace({"learning.aggregation": "mean"})) != first
     krum = {"learning.aggregation": {"kind": "krum", "byzantine": 0}}
     adaptive = {"learning.server": {"kind": "fedadam", "learning_rate": 0.05}}

@@ -86,10 +86,6 @@ SETTINGS = {
         {"learning.samples_per_client": "{column = 'n', path = 'missing.csv'}"},
         "missing.csv: cannot be read: No such file",
     ),
-    "no rates": (
-        {"network": "{kind = 'rate-traces', downlink = {path = 'tiny.toml'}, uplink = {path = 'x'}, delay_s = 0.0}"},
-        "tiny.toml: line 2: 'name = \"tiny\"' is not allowed; a packet-delivery file has whole milliseconds",
-    ),
     "10^9 cells": (graph(10**9), "cells: 1000000000 is not allowed"),
     "10^4 cells and 10^8 clients": (
         {**graph(10**4), "crowd.clients": "10000000000"},
@@ -104,7 +100,6 @@ SETTINGS = {
     "/dev/zero": ({"crowd.placement": "{kind = 'file', path = '/dev/zero'}"}, "a pipe or a device"),
     "a folder": ({"crowd.placement": "{kind = 'file', path = '.'}"}, "it is a folder"),
     "a trace of /dev/zero": ({"devices.availability": "{kind = 'traces', path = '/dev/zero.npz'}"}, "cannot be read"),
-    "no selector": ({"selector": "colorsys:rgb_to_hsv"}, "is no selector: it has no method select"),
 }
 
 
@@ -158,7 +153,6 @@ WRONG = {
     "zero deadline": ("deadline_s = 5.0", "deadline_s = 0.0", ["rounds.policy.deadline_s", "greater than 0"]),
     "unknown selector": ('"uniform"', '"unifrom"', ["selector", "did you mean 'uniform'", "pause"]),
     "unknown network": ('"cell"', '"sell"', ["network", "did you mean 'cell'"]),
-    "unknown data": ('"digits"', '"digit"', ["learning.data", "did you mean 'digits'"]),
     "no kind": ('kind = "uniform"', "", ["selector", "needs a kind"]),
     "missing table": ('[network]\nkind = "cell"\nuplink', "uplink", ["network: is missing"]),
     "module that is not there": ('"uniform"', '"no.such.module:Selector"', ["selector", "cannot be loaded"]),
@@ -176,26 +170,6 @@ WRONG = {
         'local = { optimizer = "sgd", learning_rate = 0.1, batch_size = 10 }\n',
         '[learning]\nkind = "none"\n',
         ["learning.model_bits", "learn"],
-    ),
-    "battery and wait for all": (
-        'policy = { kind = "deadline", deadline_s = 5.0 }',
-        'policy = "wait-for-all"\n[devices]\nenergy = { kind = "battery", capacity_j = 9.0, compute_w = 1.0 }',
-        ["rounds.policy", "devices.energy"],
-    ),
-    "work paid for twice": (
-        "[rounds]",
-        '[devices.energy]\nkind = "battery"\ncapacity_j = 9.0\ncompute_w = 1.0\ncompute_j_per_flop = 1.0\n[rounds]',
-        ["devices.energy", "both of compute_j_per_flop and compute_w", "exactly one of the two"],
-    ),
-    "work paid for by nothing": (
-        "[rounds]",
-        '[devices]\nenergy = { kind = "battery", capacity_j = 9.0 }\n[rounds]',
-        ["devices.energy", "neither of compute_j_per_flop and compute_w", "exactly one of the two"],
-    ),
-    "misspelt battery": (
-        "[rounds]",
-        '[devices]\nenergy = "batery"\n[rounds]',
-        ["devices.energy", "did you mean 'battery'"],
     ),
     "late clients kept by a word that is none": ("count = 2", 'count = 2\nlate = "keep"', ["rounds.late", "keep"]),
     "two wrong values at once": (

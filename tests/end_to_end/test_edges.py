@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from fedsim import simulate
-from fedsim.errors import SelectorError
 from fedsim.selectors import SELECTORS
-from tests.support.families import by_family
+from tests.support.families import by_default
 from tests.support.options import SELECTOR_RUN_OPTIONS
 from tests.support.short_runs import timed
 
@@ -94,14 +93,7 @@ def test_edge_rounds_between_merges_are_a_flat_servers_rounds():
     assert one.column("rounds", "model_version").tolist() == flat.column("rounds", "model_version")[1::2].tolist()
 
 
-@pytest.mark.parametrize(("kind", "option"), [("cs-ucb-q", "rates"), ("pause-genie", "expected_reward")])
-def test_a_number_for_each_client_of_the_crowd_is_none_for_each_of_an_edge(kind, option):
-    edges = {"grouping": {"kind": "order", "count": 3}}
-    with pytest.raises(SelectorError, match=f"{option}: 18 numbers are not allowed.*6 clients of this server"):
-        simulate(scenario(edges, selector={"kind": kind, "cohort": 2, option: [0.1] * 18}))
-
-
-@pytest.mark.parametrize("kind", by_family(SELECTORS))
+@pytest.mark.parametrize("kind", by_default(SELECTORS.builtin, ["clustered-similarity", "oort", "tifl"]))
 def test_every_selector_runs_at_edges(kind):
     """Each of three edges has a selector of its own, whose crowd is the edge's six clients."""
     options = {"cohort": 2, "iterations": 20, **SELECTOR_RUN_OPTIONS.get(kind, {})}
@@ -162,7 +154,7 @@ def test_several_edges_of_everybody_learn_what_a_flat_server_does():
     assert abs(twice.column("evaluations", "loss")[2] - flat.column("evaluations", "loss")[4]) > 1e-3
 
 
-@pytest.mark.parametrize("merging", ["asynchronous", "fedat"])
+@pytest.mark.parametrize("merging", [pytest.param("asynchronous", marks=pytest.mark.slow), "fedat"])
 def test_clouds_that_do_not_wait_learn_too(merging):
     edges = {"grouping": {"kind": "latency", "count": 3}, "merging": merging}
     rounds = {"count": 40, "policy": {"kind": "deadline", "deadline_s": 3.0}}

@@ -18,7 +18,7 @@ from tests.support.random_texts import damaged
 from tests.support.read_files import FILES_READ, Read, kept, numbers_of, write_read_files
 from tests.support.seeded_draws import Seeded, distinct
 
-MANY = int(os.environ.get("FEDSIM_DAMAGES", "12"))
+MANY = int(os.environ.get("FEDSIM_DAMAGES", "5"))
 """Damages to each file in the slow tier."""
 
 
@@ -84,16 +84,20 @@ def damage(read: Read, files, examples: int, first: int = 0) -> None:
 
 
 pytestmark = pytest.mark.filterwarnings("default::fedsim.errors.StoreWarning")  # as on the command line
-each_file = pytest.mark.parametrize("read", FILES_READ, ids=lambda read: read.path)
+# One file of each reader in the default tier.
+ONE_EACH = {
+    *("one/places.csv", "one/capacities.pkl", "one/capacities.parquet", "one/graph.json", "one/traces.npz"),
+    *("one/division.csv", "finished/run.json", "finished/*.parquet", "interrupted/*.arrows", "store/results-1.sqlite"),
+}
 
 
-@each_file
+@pytest.mark.parametrize("read", [one for one in FILES_READ if one.path in ONE_EACH], ids=lambda read: read.path)
 def test_damaged_files(read, files):
     damage(read, files, 1)
 
 
 @pytest.mark.slow
-@each_file
+@pytest.mark.parametrize("read", FILES_READ, ids=lambda read: read.path)
 def test_files_damaged_many_times(read, files, monkeypatch):
     """Figures are made of lines and words, and not of dots, which the tests of the default tier also do."""
     monkeypatch.setattr(Figure, "savefig", lambda _, out, **__: Path(out).touch())

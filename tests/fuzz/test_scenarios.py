@@ -16,13 +16,13 @@ from tests.support.one_command import call, faults
 from tests.support.random_scenarios import random_tables
 from tests.support.seeded_draws import Seeded, distinct
 
-FEW = 80
+FEW = 50
 """Cases of the default tier."""
-MANY = int(os.environ.get("FEDSIM_FUZZ_CASES", "2000"))
+MANY = int(os.environ.get("FEDSIM_FUZZ_CASES", "800"))
 """Cases of the slow tier."""
 FIRST = int(os.environ.get("FEDSIM_FUZZ_SEED", "1000000"))
 """Seed of the first case of the slow tier."""
-SHARES = 20
+SHARES = 8
 """Tests among which they are divided, for as many processes as there are."""
 
 

@@ -11,7 +11,7 @@ from tests.support.read_files import TIMING
 from tests.support.seeded_draws import Seeded, distinct
 
 each_tier = pytest.mark.parametrize(
-    ("cases", "first"), [(100, 0), pytest.param(1250, 1_000_000, marks=pytest.mark.slow)], ids=["few", "many"]
+    ("cases", "first"), [(60, 0), pytest.param(400, 1_000_000, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 
 

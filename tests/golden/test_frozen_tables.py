@@ -1,7 +1,7 @@
 """Frozen scenarios about timing only: their tables are as written, to 9 significant digits.
 
 ``python tests/golden/freeze.py check`` compares all of them to the last bit. The sample of the default tier takes each
-way through the rooms that any of them takes twice; ``tests/tools/golden_sample.py`` chooses it.
+way through the rooms that any of them takes; ``tests/tools/golden_sample.py`` chooses it.
 """
 
 from pathlib import Path

@@ -337,7 +337,7 @@ def lively(**rounds):
             "compute": {"kind": "rate", "samples_per_s": 100.0},
             "dropout": {"kind": "hazard", "rate_per_s": 0.05},
         },
-        rounds={"count": 40, **rounds},
+        rounds={"count": 15, **rounds},
     )
 
 

@@ -24,7 +24,7 @@ trees = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=5) | st.dictionaries(keys, inner, max_size=5) | st.tuples(inner, inner, inner, inner)
     ),
-    max_leaves=30,
+    max_leaves=12,
 )
 
 

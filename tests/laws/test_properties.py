@@ -129,7 +129,7 @@ def impatience():
 
 
 @given(worlds())
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_laws_of_all_rounds(world):
     history, selector, learner, ledger = run(world)
     rows = history.participations.to_pylist()

@@ -38,7 +38,7 @@ def close(values, mean, variance):
     return abs(np.mean(values) - mean) < SIGMAS * math.sqrt(variance / len(values))
 
 
-@pytest.mark.parametrize("n", [1, 4, 25])
+@pytest.mark.parametrize("n", [4, 25])
 def test_waiting_for_all_takes_the_expected_maximum(n):
     history = run("wait-for-all", count=300, clients=n)
     assert close(history.column("rounds", "duration_s"), *order_statistic(n, n))
@@ -77,11 +77,11 @@ def test_a_deadline_lets_in_what_the_distribution_says(deadline_s):
 
 
 def test_late_clients_that_finish_are_out_of_reach_for_as_long_as_they_work():
-    """Deadline 1 s for all of 50: a client alternates between rounds in which it delivers, and late ones that take
+    """Deadline 1 s for all of 30: a client alternates between rounds in which it delivers, and late ones that take
     1 + Exp(1) s by the loss of memory. It starts at the first whole second after that, so that the number of
     rounds from one start to the next is 1 + floor(X) for X exponential, of mean 1 / (1 - 1 / e) (geometric).
     """
-    history = run({"kind": "deadline", "deadline_s": 1.0}, count=100, clients=50, late="drop")
+    history = run({"kind": "deadline", "deadline_s": 1.0}, count=60, clients=30, late="drop")
     by_client = np.lexsort((history.column("participations", "start_s"), history.column("participations", "client")))
     client = history.column("participations", "client")[by_client]
     number = history.column("participations", "round")[by_client]
@@ -114,17 +114,17 @@ def test_mean_staleness_of_fedbuff_by_littles_law(buffer, concurrency, uplink):
 
 
 def test_staleness_of_fedasync_by_littles_law():
-    history = run({"kind": "fedasync", "concurrency": 12}, count=300, clients=80)
+    history = run({"kind": "fedasync", "concurrency": 12}, count=100, clients=40)
     fate = history.column("participations", "fate")
     merged = np.isin(fate, ["used", "stale-used"])
-    ages = 300 - history.column("participations", "start_version")[~merged]
-    assert history.column("participations", "staleness")[merged].sum() + ages.sum() == 300 * 11
+    ages = 100 - history.column("participations", "start_version")[~merged]
+    assert history.column("participations", "staleness")[merged].sum() + ages.sum() == 100 * 11
 
 
 @pytest.mark.parametrize("uplink", [EXPONENTIAL, LOG_NORMAL], ids=["exponential", "log-normal"])
 def test_concurrency_is_kept_at_all_times(uplink):
     """Little's law in time: the sojourns add up to concurrency times the length of the run."""
-    history = run({"kind": "fedbuff", "buffer": 4, "concurrency": 15}, count=100, clients=40, uplink=uplink)
+    history = run({"kind": "fedbuff", "buffer": 4, "concurrency": 15}, count=40, clients=40, uplink=uplink)
     sojourns_s = history.column("participations", "end_s") - history.column("participations", "start_s")
     assert sojourns_s.sum() == pytest.approx(15 * history.column("rounds", "end_s")[-1], rel=1e-9)
 

@@ -66,7 +66,7 @@ FILES = [
 ]
 
 
-@pytest.mark.parametrize("number", [8, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", [4, pytest.param(150, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("status", "name"), FILES)
 def test_turned_bits_change_no_value_in_silence(status, name, number, folders):
     folder = folders / status

@@ -167,7 +167,6 @@ def test_edge_servers_run_under_every_fault(policy, merging):
         assert not ((participations["start_s"] > end_s) & (participations["start_s"] < end_s + 1.5 - 1e-9)).any()
     # Those under way when an asynchronous run ends stand in no round.
     assert len(participations) >= edge_rounds["selected"].sum() == rounds["selected"].sum()
-    assert simulate(chosen.replace({"selector.cohort": 5})).participations.equals(history.participations)
 
 
 def test_a_scenario_without_faults_is_unchanged():

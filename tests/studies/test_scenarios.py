@@ -88,12 +88,15 @@ def test_scenario_is_valid_and_says_what_it_shows(file):
 OWN_DATA = ("fig2_", "fig6_")  # the other figures of the paper have the same data and models
 # FedSUV's tasks differ in data and model alone, which digits replace; their methods are those of their own study.
 OWN_METHODS = {"fedsuv", "fedsampling"}
+# Those of one folder are one another's variants.
+ONE = {file.parent: file for file in FILES if file.parent != SCENARIOS}
+SHOWN = [file for file in FILES if ONE.get(file.parent, file) == file]
 CASES = [(file, baseline) for file in FILES for baseline in BASELINES[: 1 if file.parent.name in OWN_METHODS else None]]
 
 
 @pytest.mark.parametrize(
     ("file", "baseline"),
-    by_default(CASES, [case for case in CASES if not case[1]]),
+    by_default(CASES, [(file, {}) for file in SHOWN]),
     ids=lambda part: part.stem if isinstance(part, Path) else "-".join(map(str, part.values())) or "itself",
 )
 def test_scenario_runs_on_digits(file, baseline):

@@ -1,4 +1,4 @@
-"""Chooses the frozen scenarios of the default tier: two for each way through five rooms, where there are so many.
+"""Chooses the frozen scenarios of the default tier: one for each way through five rooms.
 
     pip install coverage
     python tests/tools/golden_sample.py --write        # minutes
@@ -13,12 +13,10 @@ import os
 import sys
 import tempfile
 import time
-from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("rounds", "network/medium", "devices", "privacy", "selectors")
-TIMES = 2
 START_S = 0.02
 """What a test costs beside its scenario."""
 Jump = tuple[str, int, int]
@@ -64,13 +62,12 @@ def measured(every: int) -> tuple[dict[str, set[Jump]], dict[str, float]]:
 
 
 def choose(jumps: dict[str, set[Jump]], took_s: dict[str, float]) -> list[str]:
-    """Return scenarios that together take each jump twice, or as often as all do."""
-    times = Counter(jump for taken in jumps.values() for jump in taken)
-    left, chosen = Counter({jump: min(TIMES, count) for jump, count in times.items()}), []
+    """Return scenarios that together take each jump."""
+    left, chosen = set().union(*jumps.values()), []
     while left:
         rest = sorted(took_s.keys() - set(chosen))
-        chosen.append(max(rest, key=lambda one: len(jumps[one] & left.keys()) / (took_s[one] + START_S)))
-        left -= Counter(jumps[chosen[-1]])
+        chosen.append(max(rest, key=lambda one: len(jumps[one] & left) / (took_s[one] + START_S)))
+        left -= jumps[chosen[-1]]
     return chosen
 
 

@@ -54,13 +54,6 @@ def test_each_network_and_each_policy(network, policy):
     compare(network, policy, ("stale",))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("network", NETWORK_KINDS)
-def test_the_cross_of_policies_and_networks(network):
-    for i, policy in enumerate(POLICY_KINDS):
-        compare(network, policy, ("stale",) if i % 2 else ("cancel",))
-
-
 def crossed(network, policy, **tables):
     return Scenario(
         **{

@@ -261,17 +261,6 @@ def test_a_round_that_was_not_played_leaves_no_row():
     assert testbed.finish().rounds.num_rows == 1
 
 
-def test_the_same_calls_give_the_same_bytes():
-    def played():
-        testbed = Testbed(by_hand(network={"kind": "cell"}))
-        for clients in ([0, 1], [3], [2, 0, 1]):
-            testbed.round(clients, up_bits=np.linspace(1e5, 1e6, len(clients)))
-            testbed.report(losses=np.ones(len(clients)), accuracy=0.5)
-        return table_bytes(testbed.finish())
-
-    assert played() == played()
-
-
 def test_the_selector_answers_once_a_round():
     """Asked twice, it gives the same answer, so that its random numbers are those of `simulate`."""
     testbed = Testbed(by_hand())

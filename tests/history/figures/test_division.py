@@ -14,7 +14,7 @@ def test_few_clients_are_drawn_one_by_one() -> None:
     assert below.get_xlabel() == "client"
 
 
-@pytest.mark.parametrize("clients", [4_000, 1_801])
+@pytest.mark.parametrize("clients", [pytest.param(4_000, marks=pytest.mark.slow), 1_801])
 def test_a_client_among_many_is_seen_wherever_it_stands(clients: int) -> None:
     """Each of some clients has the one sample of its label; none of them may fall between two columns of pixels."""
     chosen = np.array([0, 25, 777, 1234, clients - 1])

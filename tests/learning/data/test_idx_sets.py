@@ -147,6 +147,7 @@ def test_photographs_come_from_pickles_with_the_published_checksums_alone(part, 
     assert (data.test_y.tolist(), data.classes) == ([len(batches) - 1, 10 - len(batches)], part.classes)
 
 
+@pytest.mark.slow
 def test_checksums_are_those_of_torchvision():
     from torchvision import datasets
 

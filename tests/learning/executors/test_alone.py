@@ -70,11 +70,11 @@ def generators():
     return random.getstate(), np.random.get_state()[1].tobytes(), torch.get_rng_state().tolist()  # noqa: NPY002
 
 
-@pytest.mark.parametrize(("first", "last"), [(0, 3), pytest.param(3, 200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("first", "last"), [(0, 2), pytest.param(2, 100, marks=pytest.mark.slow)])
 def test_a_training_is_alone_or_refused(first, last, monkeypatch):
     monkeypatch.setenv("FEDSIM_WORKERS", "2")
     refused, before = 0, generators()
-    for number, habits in list(enumerate(odd_models(200)))[first:last]:
+    for number, habits in list(enumerate(odd_models(last)))[first:last]:
         setup = setup_of(habits, momentum=0.9 * (number % 2))
         found = check("sequential", setup)
         assert (found is None) == bool(REFUSED.intersection(habits)), habits
@@ -118,7 +118,7 @@ def test_a_buffer_that_no_state_has_is_made_by_each_client():
     assert check("sequential", setup_of(Growing("cache")))
 
 
-@pytest.mark.parametrize("kind", ["sequential", "processes"])
+@pytest.mark.parametrize("kind", ["sequential", pytest.param("processes", marks=pytest.mark.slow)])
 def test_equal_runs_are_equal_with_evaluations_beside_trainings(kind, monkeypatch):
     """A module whose passes change one another's numbers, were it shared with the thread that evaluates."""
     monkeypatch.setenv("FEDSIM_WORKERS", "2")

@@ -28,7 +28,9 @@ LOCALS = {
     "all": LocalTraining(learning_rate=0.1, batch_size=8, proximal=0.3, clip_norm=0.5, weight_decay=0.1),
 }
 
-STEPS = list(itertools.product(LOCALS, ("float32", "bfloat16")))
+MODELS = {"mlp": MLP(hidden=(9,)), "norms": Convolutions(), "dropout": Dropping()}
+STEPS = list(itertools.product(MODELS, LOCALS, ("float32", "bfloat16")))
+FEW = {*(("mlp", one, "float32") for one in LOCALS), ("norms", "all", "float32"), ("dropout", "momentum", "float32")}
 
 
 def jobs(base, offset=None, states=None):
@@ -42,10 +44,9 @@ def jobs(base, offset=None, states=None):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize(("local", "precision"), by_default(STEPS, [(one, "float32") for one in LOCALS]))
-@pytest.mark.parametrize("model", [MLP(hidden=(9,)), Convolutions(), Dropping()], ids=["mlp", "norms", "dropout"])
-def test_bits_are_those_of_eager_steps(device, local, model, precision):
-    local = LOCALS[local]
+@pytest.mark.parametrize(("model", "local", "precision"), by_default(STEPS, FEW))
+def test_bits_are_those_of_eager_steps(device, model, local, precision):
+    model, local = MODELS[model], LOCALS[local]
     setup = TrainingSetup(model, Tiny().load(), local, 2, precision, algorithm=Scaffold())
     graphs, eager = GraphsExecutor(setup, device), SequentialExecutor(setup, device)
     assert graphs.fingerprint == eager.fingerprint

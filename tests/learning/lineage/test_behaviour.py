@@ -268,8 +268,8 @@ def evaluations(store, rounds=3, privacy="none", **learning):
     return history.evaluations.select(["loss", "accuracy", "metrics"]).to_pylist(), history
 
 
-# A file, a variable, a task, data, a compressor and two rules by default.
-FEW = ["file of weights", "environment", "task", "data", "compression", "server, later", "aggregation of many"]
+# A file, a task, data and a rule that looks late by default.
+FEW = ["file of weights", "task", "data", "server, later"]
 
 
 @pytest.mark.parametrize("case", by_default(CASES, FEW))

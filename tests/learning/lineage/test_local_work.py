@@ -7,6 +7,7 @@ from fedsim.learning import ExecutorChoice, FedAvg, FedAvgM, Release, Supervised
 from fedsim.learning.lineage.local_work import OverlappingSum
 from fedsim.streams import Streams
 from tests.support.asking import next_model
+from tests.support.families import by_default
 from tests.support.plain_learner import Doubling, releasing
 from tests.support.tiny_images import Tiny
 
@@ -32,7 +33,7 @@ def third_model(learner):
     return learner.vector(model)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", by_default(KINDS, ["scaffold", "fedper", "heterofl"]))
 def test_executors_agree(kind):
     expected = third_model(learner_of(kind))
     assert np.array_equal(third_model(learner_of(kind, "processes")), expected)

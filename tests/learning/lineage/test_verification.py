@@ -42,8 +42,9 @@ def planted(store, name):
     return len(wrong)
 
 
-@pytest.mark.parametrize("name", [PRINT, "loss_rms", "accuracy"])
-@pytest.mark.parametrize("model", ["logistic-regression", Own])
+@pytest.mark.parametrize(
+    ("name", "model"), [(PRINT, Own), ("loss_rms", "logistic-regression"), ("accuracy", "logistic-regression")]
+)
 def test_a_planted_wrong_entry_is_found_and_all_is_computed_again(name, model):
     store = MemoryStore()
     right = losses(simulate(scenario(model), store=store, executor="sequential"))
@@ -96,7 +97,7 @@ class Halving(ServerOptimizer):
 SHARE = [1.0]
 
 
-@pytest.mark.parametrize("kind", ["sequential", "stacked"])
+@pytest.mark.parametrize("kind", ["sequential", pytest.param("stacked", marks=pytest.mark.slow)])
 def test_a_model_that_a_rule_would_not_make_again_is_found_out(kind):
     """A longer run begins at the last model of a shorter one, which the rule made with another setting."""
     store, short = MemoryStore(), scenario()

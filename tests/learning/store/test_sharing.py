@@ -108,7 +108,7 @@ def verify(store, limit_bytes):
 
 
 @pytest.mark.parametrize(
-    ("processes", "turns"), [(2, 30), pytest.param(5, 600, marks=pytest.mark.slow)], ids=["short", "long"]
+    ("processes", "turns"), [(2, 30), pytest.param(5, 200, marks=pytest.mark.slow)], ids=["short", "long"]
 )
 def test_processes_share_one_store(tmp_path, processes, turns):
     running = [start(HAMMER, tmp_path / "store", seed, turns) for seed in range(processes)]
@@ -122,7 +122,7 @@ def test_processes_share_one_store(tmp_path, processes, turns):
 
 @pytest.mark.slow
 def test_a_kill_at_any_instant_loses_at_most_what_was_being_written(tmp_path):
-    folder, kills = tmp_path / "store", 25
+    folder, kills = tmp_path / "store", 10
     rng = np.random.default_rng(kills)
     store = DiskStore(folder, LIMIT_BYTES)
     for kill in range(kills):

@@ -339,7 +339,7 @@ def slots(snr, fading, window_s, blocks, slot_s=0.001, seed=5):
     return served / measured, times / measured
 
 
-@pytest.mark.parametrize("window_s", [0.1, 1.0])
+@pytest.mark.parametrize("window_s", [0.1, pytest.param(1.0, marks=pytest.mark.slow)])
 def test_proportional_fairness_is_that_of_a_scheduler_that_looks_at_every_slot(window_s):
     """SNRs of 0 to 20 dB, of which the higher ones have more of the time."""
     snr, blocks, fading = 10 ** (np.array([0.0, 5.0, 10.0, 15.0, 20.0]) / 10), 3000, Rayleigh(coherence_s=BLOCK_S)

@@ -42,15 +42,6 @@ def runs_empty(charge_j, costs_j):
 
 
 @pytest.mark.parametrize(
-    ("charge_j", "expected"),
-    [(1, (0, 0.5)), (2, (1, 0)), (5, (1, 0.75)), (6, (2, 0)), (8, (2, 0.25)), (14, (LASTS, 1)), (20, (LASTS, 1))],
-)
-def test_where_a_battery_runs_empty_worked_by_hand(charge_j, expected):
-    """Costs 2, 4 and 8 J: 1 J lasts for half the downlink, 5 J for 3/4 of the work, 8 J for 1/4 of the uplink."""
-    assert runs_empty(float(charge_j), [2.0, 4.0, 8.0])[:2] == expected
-
-
-@pytest.mark.parametrize(
     ("charge_j", "costs_j", "phase"),
     [
         (0.6, [0.1, 0.2, 0.3], LASTS),

@@ -129,8 +129,7 @@ def test_so_it_is_at_edge_servers_and_with_batteries_and_failures(policy, change
     assert len(set(compared)) > 3
 
 
-@pytest.mark.parametrize("oracle", [False, True])
-@pytest.mark.parametrize("presence", ["always", "bernoulli"])
+@pytest.mark.parametrize(("presence", "oracle"), [("always", False), ("bernoulli", True)])
 @pytest.mark.parametrize(
     ("policy", "deadlines_s"),
     [

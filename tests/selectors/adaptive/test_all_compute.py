@@ -148,3 +148,8 @@ def test_private_runs_refuse_the_question():
     private = {"budget": budget, "mechanism": {"kind": "laplace-coordinate", "delta_f": 0.01}}
     with pytest.raises(ScenarioError, match="norms of updates are not private"):
         simulate(FIELD.replace({"privacy": private}))
+
+
+def test_an_asynchronous_server_has_no_norms():
+    with pytest.raises(ScenarioError, match="norms of updates, not to be had at an asynchronous server"):
+        simulate(FIELD.replace({"rounds.policy": {"kind": "fedasync", "concurrency": 3}}))

@@ -56,14 +56,13 @@ def scenario(model, **more):
 @pytest.mark.parametrize(
     "model",
     [
-        Net(),
-        Net,
-        functools.partial(Net, width=6),
-        stacked_layers,
-        {"kind": f"{__name__}:Net", "width": 6},
-        {"kind": f"{__name__}:stacked_layers"},
+        pytest.param(Net(), id="module"),
+        pytest.param(Net, id="class", marks=pytest.mark.slow),
+        pytest.param(functools.partial(Net, width=6), id="partial", marks=pytest.mark.slow),
+        pytest.param(stacked_layers, id="function", marks=pytest.mark.slow),
+        pytest.param({"kind": f"{__name__}:Net", "width": 6}, id="named class"),
+        pytest.param({"kind": f"{__name__}:stacked_layers"}, id="named function", marks=pytest.mark.slow),
     ],
-    ids=["module", "class", "partial", "function", "named class", "named function"],
 )
 def test_executors_agree_on_each_way_to_hand_a_model_over(model):
     one, *others = (simulate(scenario(model), executor=kind) for kind in ("sequential", "processes", "stacked"))
