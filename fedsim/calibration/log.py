@@ -117,7 +117,7 @@ def _columns(table: Table) -> dict[str, NDArray[Any]]:
         if name not in found and table.find(name) is not None:
             least = 0.0 if name in (*DURATIONS, "queue_s") else -np.inf
             bound = SECONDS if name.endswith("_s") else NUMBER
-            missing: Missing = "nan" if name in DURATIONS else "refused"
+            missing: Missing = "nan" if name in (*DURATIONS, "samples") else "refused"
             found[name] = table.numbers(name, bound, least=least, missing=missing)
     if "work" in found and (wrong := np.flatnonzero(np.clip(found["work"], 0.0, MOST_WORK) != found["work"])).size:
         table.refuse_cell("work", int(wrong[0]), f"shares of the local work, 0 to {MOST_WORK:g}")
@@ -132,6 +132,8 @@ def _columns(table: Table) -> dict[str, NDArray[Any]]:
     _fill_phases(table, found)
     if table.find("class") is not None:
         found["class"] = table.texts("class")
+        empty = sum(text is None for text in found["class"])
+        table.note(empty, "rows have no class: they are of one of their own, None")
     if (client := table.find(*IDS)) is not None:
         ids, labels = identified(table, client)
         found["client"] = ids if labels is None else np.array(labels)[ids]
@@ -271,15 +273,15 @@ def _samples(
 ) -> IntArray | None:
     """Return the samples of each client, of the log or of a run's table of clients, shape (K,); None for neither."""
     if "samples" in numbers:
-        found = np.zeros(len(names), dtype=np.int64)
+        found = np.zeros(len(names))
         found[client] = numbers["samples"]
-        wrong = np.flatnonzero((numbers["samples"] != found[client]) | (found[client] < 1))
+        wrong = np.flatnonzero((numbers["samples"] != np.rint(found[client])) | (found[client] < 1))
         if wrong.size:
             raise DataError(
                 f"{where}: samples, row {wrong[0] + 1}: {numbers['samples'][wrong[0]]:g} is not allowed; samples: each "
                 "client has one whole number of at least 1 in all rows"
             )
-        return found
+        return found.astype(np.int64)
     if not {"client", "samples"} <= clients.keys():
         return None
     known = dict(zip(clients["client"].astype(str).tolist(), clients["samples"].tolist(), strict=True))

@@ -208,14 +208,14 @@ def as_numbers(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from fedsim.inputs.arrow import known_of, numbers_of, texts_of
+    from fedsim.inputs.arrow import known_of, numbers_of
 
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
             raise DataError(f"it has the shape {values.shape}; allowed: one value a row")
         if values.dtype.kind in "iufb":
             return values.astype(np.float64)
-        values = pa.chunked_array([texts_of(values.astype(str).tolist())])
+        values = as_texts(values)
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     if pa.types.is_timestamp(values.type):
@@ -228,11 +228,23 @@ def as_numbers(
         return np.full(len(values), np.nan)
     if pa.types.is_boolean(values.type) or pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
         return np.asarray(numbers_of(values.cast(pa.float64(), safe=False)), dtype=np.float64)
-    texts = pc.utf8_trim_whitespace(values.cast(pa.string())).combine_chunks()
-    texts = pc.if_else(pc.match_substring_regex(texts, _MISSING), pa.nulls(1, pa.string())[0], texts)
+    texts = as_texts(values)
     for numbers in (texts, pc.replace_substring(texts, ",", ".")) if decimal_comma else (texts,):
         with suppress(pa.ArrowInvalid):
             # Arrow goes on after a cell that is no number, slowly.
             pc.cast(numbers[:_TRIED], pa.float64())
             return np.asarray(numbers_of(pc.cast(numbers, pa.float64())))
     return texts
+
+
+def as_texts(values: "NDArray[Any] | pa.ChunkedArray") -> "pa.StringArray":
+    """Return texts without blanks around, and null for nothing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from fedsim.inputs.arrow import texts_of
+
+    texts = texts_of(values.astype(str).tolist()) if isinstance(values, np.ndarray) else values.cast(pa.string())
+    texts = pc.utf8_trim_whitespace(texts)
+    texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+    return pc.if_else(pc.match_substring_regex(texts, _MISSING), pa.nulls(1, pa.string())[0], texts)

@@ -88,7 +88,10 @@ def identified(table: Table, name: str, least: int = 0) -> tuple[IntArray, list[
     if table.is_numeric(name):
         return table.whole(name, least, f"whole numbers from {least}"), None
     place, labels = table.labels(name)
-    odd = [label is None or re.match(NUMBER, label) is not None for label in labels]
+    long = isinstance(table.values(name), np.ndarray)
+    odd = [
+        label is None or (re.match(NUMBER, label) is not None and not (long and label.isdecimal())) for label in labels
+    ]
     if any(odd):
         # Of numbers among names and names among numbers, the fewer.
         few = sum(odd) * 2 <= len(odd)

@@ -1,5 +1,6 @@
 """A table of a run: its columns by the names that are asked for, and refusals that say where a cell stands."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Never, Self
@@ -9,8 +10,8 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError, suggest
-from fedsim.inputs.tables.content import as_numbers, read_content
-from fedsim.inputs.tables.header import NUMBER, Name, Unit, meant
+from fedsim.inputs.tables.content import as_numbers, as_texts, read_content
+from fedsim.inputs.tables.header import NUMBER, UNITS, Name, Unit, meant
 from fedsim.inputs.tables.reading import counted, note
 from fedsim.units import Bound
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 _DECIMAL_COMMA: Final = r"^[+-]?\d+,\d+(?:[eE][+-]?\d+)?$"
 _THOUSANDS: Final = r"^\s*[+-]?\d{1,3},\d{3}\s*$"
+_PERCENT: Final = UNITS["%"]
+_SHARES: Final = Unit("shares")
+_NO_UNIT: Final = re.compile(r"_per_|[_ (][kmg](b|ibps)\)?$", re.IGNORECASE)
+"""Ends of names that look like a unit: a quotient, and mb, which may be bits or bytes."""
 _GREATEST: Final = 2.0**53
 Missing = Literal["refused", "nan"]
 
@@ -86,11 +91,13 @@ class Table:
         return self._read[found]
 
     def _note_commas(self, found: str) -> None:
-        """Note commas that may part thousands: each stands before three digits."""
+        """Note commas that may part thousands: each stands before three digits; refuse dots beside commas."""
         import pyarrow.compute as pc
 
         column: Any = self.columns[found]
         with_comma = column.filter(pc.match_substring(column, ","))
+        if len(with_comma) and (row := pc.match_substring(column, ".").index(True).as_py()) >= 0:
+            self.refuse_cell(found, row, f"commas before decimals, as in {with_comma[0].as_py()}, or dots, not both")
         if len(with_comma) and pc.all(pc.match_substring_regex(with_comma, _THOUSANDS)).as_py():
             note(self.where, f"{found}: a comma stands before decimals, as in {with_comma[0].as_py()}")
 
@@ -115,6 +122,10 @@ class Table:
         self._check_twins(self.called(name), values)
         asked = Name.of(name).unit
         stated, to = self.unit(name) or given or asked or to, to or asked
+        if stated == _PERCENT and to in (None, _PERCENT):
+            to = _SHARES
+        if to and not (self.unit(name) or given) and _NO_UNIT.search(self.called(name)):
+            self.refuse(f"{self.called(name)} is in no unit of {to.of}; allowed: a name with such a unit, or without")
         if stated and given and self.unit(name) and self.unit(name) != given:
             self.refuse(f"{self.called(name)}: its name states another unit than the scenario; allowed: the same")
         if stated and to and stated.of != to.of:
@@ -165,7 +176,7 @@ class Table:
         """Return the place of each row's text among the different texts of a column, and these by their first rows."""
         from fedsim.inputs.arrow import numbers_of, texts_of
 
-        values = self.values(name)
+        values = self._names(name)
         texts = texts_of(self.texts(name).tolist()) if isinstance(values, np.ndarray) else values
         encoded = texts.dictionary_encode(null_encoding="encode")
         return numbers_of(encoded.indices).astype(np.int64), encoded.dictionary.to_pylist()
@@ -182,7 +193,7 @@ class Table:
 
     def texts(self, name: str) -> NDArray[Any]:
         """Return a column as texts, whatever it holds, with None where there is nothing."""
-        values = self.values(name)
+        values = self._names(name)
         if isinstance(values, np.ndarray):
             known = ~(np.isnat(values) if values.dtype.kind == "M" else np.isnan(values))
             whole = values.dtype.kind == "f" and bool(np.all(values[known] == np.rint(values[known])))
@@ -192,8 +203,15 @@ class Table:
         return np.array(values.to_pylist(), dtype=object)
 
     def is_numeric(self, name: str) -> bool:
-        values = self.values(name)
+        """Return whether a column holds numbers, none of them so long that it must be a name."""
+        values = self._names(name)
         return isinstance(values, np.ndarray) and values.dtype.kind == "f"
+
+    def _names(self, name: str) -> "NDArray[Any] | pa.StringArray":
+        """Return the values of a column, as texts where whole numbers are longer than numbers of a computer."""
+        values = self.values(name)
+        is_long = isinstance(values, np.ndarray) and values.dtype.kind == "f" and (np.abs(values) >= _GREATEST).any()
+        return as_texts(self.columns[self.called(name)]) if is_long else values
 
     def _floats(self, name: str) -> FloatArray:
         values = self.values(name)

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError
 from fedsim.inputs.paths import InputPath
-from fedsim.inputs.tables import GAP, IDS, After, Instants, Table, followed, instants, note, owned
+from fedsim.inputs.tables import GAP, IDS, TIMES, After, Instants, Table, followed, instants, note, owned
 from fedsim.inputs.tables.content import TABLES, suffix_of, unpacked, utf8
 from fedsim.inputs.tables.header import UNITS, Name
 from fedsim.network.traces.capacity import Capacities
@@ -124,6 +124,8 @@ class RateFile(Settings):
             times = instants(table, self.time, given)
         if times is not None:
             return _pieces(table, self.time or "", owner, times.at(row), rate_bps[row])
+        if (unread := table.find(*TIMES)) is not None:
+            note(table.where, f"{unread} is not read: each row lasts step_s = {self.step_s:g} s")
         if (unknown := np.flatnonzero(np.isnan(rate_bps))).size:
             table.refuse_cell(self.rate, int(unknown[0]), "numbers of at least 0 in rows of equal length")
         rows, step_s = row[np.argsort(owner, kind="stable")], self.step_s or 0.0
