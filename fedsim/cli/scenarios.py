@@ -1,7 +1,6 @@
 """The commands ``fedsim run`` and ``fedsim check``, which take a scenario."""
 
 import signal
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self, cast
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self, cast
 import typer
 
 from fedsim.cli.options import Assignments, DataDir, one_path
-from fedsim.cli.printing import print_table
+from fedsim.cli.printing import print_notes, print_table
 from fedsim.errors import FedsimError, RunError
 from fedsim.inputs.plugins import imported_plugins, look_in, without_plugins
 
@@ -110,7 +109,7 @@ def run(
         typer.echo(f"fedsim: interrupted{_by(error)}; {left} in {folder}", err=True)
         raise typer.Exit(143 if error.args else 130) from None
     summary = read_summary(folder)
-    _print_notes(note for note in summary.get("notes", ()) if note not in said)
+    print_notes(note for note in summary.get("notes", ()) if note not in said)
     if quiet:
         return
     print_table(f"{scenario.name} (seed {scenario.seed})", rows(summary))
@@ -132,21 +131,27 @@ def check(file: ScenarioFile, assignments: Assignments = None, no_plugins: NoPlu
     """Check a scenario and the tables that it names, and print it with all defaults.
 
     A kind of the form module:Class, or of an installed package, is a plug-in: to check it, its module is imported,
-    which runs it. With --no-plugins nothing is imported, and such a file is refused.
+    which runs it. With --no-plugins nothing is imported, and such a file is refused. Where nothing is learned,
+    times are held against deadlines, as before a run.
     """
+    from fedsim.learning.timing_only import NoLearning
     from fedsim.scenario.disclosure import remarks_of
     from fedsim.scenario.doubts import doubts_of
+    from fedsim.scenario.reach import MOST_CLIENTS
     from fedsim.scenario.tables_of import read_tables
+    from fedsim.simulation import Simulation
 
     before = imported_plugins()
     scenario = load_scenario(file, assignments, plugins=not no_plugins)
     for module, where in imported_plugins().items() - before.items():
         typer.echo(f"fedsim: the file names a plug-in, and its module {module!r} ({where}) was imported", err=True)
     scenario.check_files()
-    read = read_tables(scenario)
+    if isinstance(scenario.learning, NoLearning) and scenario.crowd.clients <= MOST_CLIENTS and not scenario.code():
+        known = Simulation(scenario, store=False).foreseen
+    else:
+        known = (*doubts_of(scenario), *remarks_of(scenario), *read_tables(scenario))
     typer.echo(scenario.to_toml())
-    for note in (*doubts_of(scenario), *remarks_of(scenario), *read):
-        typer.echo(f"fedsim: {note}", err=True)
+    print_notes(known)
     typer.echo(f"# {file}: valid, digest {scenario.digest()}")
 
 
@@ -174,11 +179,6 @@ def _modules_of(folder: Path) -> list[str]:
 
 def _tell(said: str) -> None:
     typer.echo(f"fedsim: {said}", err=True)
-
-
-def _print_notes(notes: Iterable[str]) -> None:
-    for note in notes:
-        typer.echo(f"fedsim: {note}", err=True)
 
 
 class _Interrupts:
