@@ -174,11 +174,14 @@ class Table:
 
     def labels(self, name: str) -> tuple[IntArray, list[str | None]]:
         """Return the place of each row's text among the different texts of a column, and these by their first rows."""
+        import pyarrow.compute as pc
+
         from fedsim.inputs.arrow import numbers_of, texts_of
 
         values = self._names(name)
         texts = texts_of(self.texts(name).tolist()) if isinstance(values, np.ndarray) else values
-        encoded = texts.dictionary_encode(null_encoding="encode")
+        # The same name may be written with an accent of its own, as files of another system are.
+        encoded = pc.utf8_normalize(texts, "NFC").dictionary_encode(null_encoding="encode")
         return numbers_of(encoded.indices).astype(np.int64), encoded.dictionary.to_pylist()
 
     def codes(self, name: str, labels: Sequence[str], absent: int) -> IntArray:
