@@ -121,25 +121,30 @@ class InFiles(Limited):
     def available(self, data_dir: Path | None = None) -> bool:
         return bool(self.files(data_folder(data_dir)))
 
+    def lacking(self, data_dir: Path | None = None) -> str:
+        """Return in words which files are missing, and how to get them; nothing where none is."""
+        place, missing = data_folder(data_dir), ", ".join(self.missing(data_folder(data_dir)))
+        way = f"fetch it: {self._fetched_by(place)}" if self.archives else f"get it: {self.source}"
+        return missing and (
+            f"{DATASETS.kind_of(self)} is not in {place / self.where()} (missing: {missing}); name another folder with "
+            f"--data-dir or FEDSIM_DATA, or {way}"
+        )
+
+    def _fetched_by(self, place: Path) -> str:
+        return f"fedsim data {DATASETS.kind_of(self)} --download --data-dir {place}"
+
     def load(self, data_dir: Path | None = None) -> Dataset:
-        place, kind = data_folder(data_dir), DATASETS.kind_of(self)
-        files = self.files(place)
-        fetch = f"fedsim data {kind} --download --data-dir {place}"
-        if not files:
-            raise DataError(
-                f"{kind} is not in {place / self.where()} (missing: {', '.join(self.missing(place))}); name another "
-                "folder with --data-dir or FEDSIM_DATA, or "
-                + (f"fetch it: {fetch}" if self.archives else f"get it: {self.source}")
-            )
+        place, files = data_folder(data_dir), self.files(data_folder(data_dir))
+        if lacking := self.lacking(data_dir):
+            raise DataError(lacking)
         stamp = tuple((path.stat().st_mtime_ns, path.stat().st_size) for path in files)
         try:
             whole = _read(self.model_copy(update={"train_limit": None}), place.resolve(), stamp)
         except DataError as error:
             if not self.archives:
                 raise
-            raise DataError(
-                f"{kind} in {place / self.where()} is damaged ({error}); remove it and fetch it again: {fetch}"
-            ) from None
+            what = f"{DATASETS.kind_of(self)} in {place / self.where()} is damaged ({error})"
+            raise DataError(f"{what}; remove it and fetch it again: {self._fetched_by(place)}") from None
         return self.limited(whole)
 
     def download(self, data_dir: Path | None = None) -> None:
