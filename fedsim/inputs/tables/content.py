@@ -1,10 +1,8 @@
 """Columns of a file by name: CSV in its dialects, Parquet, NPZ, each also packed by gzip."""
 
 import csv
-import gzip
 import io
 import re
-import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -13,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.errors import DataError
-from fedsim.inputs.archives import arrays_of_npz
-from fedsim.inputs.files import MAX_BYTES, read_bytes, shortened
+from fedsim.inputs.archives import arrays_of_npz, unpacked
+from fedsim.inputs.files import shortened
 from fedsim.inputs.pickles import unpickled
 from fedsim.inputs.tables.header import NUMBER
 from fedsim.inputs.tables.phones import of_pickle
@@ -30,7 +28,6 @@ _PICKLE: Final = re.compile(rb"\A(\x80|}q|\(dp?\d)")
 """How a pickle of a dictionary begins."""
 MAX_VALUES: Final = 1 << 27
 """Rows times columns of the largest Parquet table that is read."""
-_GZIP: Final = b"\x1f\x8b"
 _BINARY: Final = (b"PK\x03\x04", b"PAR1", b"\x89HDF", b"SQLite")
 _MARKS: Final = (
     (b"\xff\xfe\0\0", "utf-32"),
@@ -51,20 +48,6 @@ def suffix_of(path: str | Path) -> str:
     return Path(str(path).lower().removesuffix(".gz")).suffix
 
 
-def unpacked(path: str | Path, where: str | None = None) -> bytes:
-    content = read_bytes(path, MAX_BYTES, DataError, where)
-    if not content.startswith(_GZIP):
-        return content
-    try:
-        with gzip.open(io.BytesIO(content)) as members:
-            plain = members.read(MAX_BYTES + 1)
-    except (zlib.error, OSError, EOFError) as error:
-        raise DataError(f"{where or path}: cannot be read: {error}") from None
-    if len(plain) > MAX_BYTES:
-        raise DataError(f"{where or path}: cannot be read: its gzip data are larger than {MAX_BYTES} bytes")
-    return plain
-
-
 def is_car_data(path: str | Path, where: str) -> bool:
     """Return whether a file, if there is one, holds floating car data of SUMO."""
     with suppress(DataError):
@@ -79,7 +62,7 @@ def read_content(
     suffix = suffix_of(path)
     if suffix in _OTHERS:
         raise DataError(f"{where}: is no table; allowed: {', '.join(TABLES)} and other text, also with .gz behind")
-    content = unpacked(path, where)
+    content = unpacked(path, where=where)
     try:
         if suffix == ".npz":
             return dict(arrays_of_npz(content, where)), False
@@ -94,8 +77,7 @@ def read_content(
         return of_columns(columns, where), decimal_comma
     except DataError as error:
         raise error if str(error).startswith(where) else DataError(f"{where}: {error}") from None
-    # Arrow's own errors are children of these.
-    except (OSError, ValueError, KeyError, TypeError, IndexError, NotImplementedError, MemoryError) as error:
+    except Exception as error:  # whatever Arrow makes of a damaged file
         raise DataError(f"{where}: cannot be read: {str(error) or type(error).__name__}") from None
 
 

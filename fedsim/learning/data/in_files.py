@@ -1,12 +1,8 @@
 """A data set in public files of the data folder: fetched on request, found, compared with published checksums, read."""
 
 import functools
-import gzip
 import hashlib
 import re
-import wave
-import zipfile
-import zlib
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
@@ -20,7 +16,7 @@ from pydantic import AfterValidator
 from fedsim.arrays import BoolArray, IntArray
 from fedsim.capabilities import USERS
 from fedsim.errors import DataError
-from fedsim.inputs.files import check_file, read_bytes
+from fedsim.inputs.archives import unpacked
 from fedsim.learning.data.datasets import DATASETS, Dataset, Limited, data_folder
 from fedsim.registry import refusal
 
@@ -29,10 +25,6 @@ MAX_BYTES: Final = 1 << 31
 OR: Final = " or "
 """Between the ways in which a file of a set may lie in the data folder."""
 NAME: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,99}")
-_DAMAGE: Final = (
-    *(OSError, EOFError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RuntimeError),
-    *(MemoryError, zlib.error, wave.Error, zipfile.BadZipFile),
-)
 
 
 def _named(what: str) -> AfterValidator:
@@ -171,13 +163,7 @@ class InFiles(Limited):
 
     def content(self, path: Path) -> bytes:
         """Return the bytes of a file, plain or packed by gzip, once they have the published checksum, if any."""
-        if path.suffix == ".gz":
-            with form_of(path, "a file packed by gzip"), gzip.open(check_file(path, MAX_BYTES, DataError)) as packed:
-                found = packed.read(MAX_BYTES + 1)
-                if len(found) > MAX_BYTES:
-                    raise ValueError(f"more than {MAX_BYTES} bytes")
-        else:
-            found = read_bytes(path, MAX_BYTES, DataError)
+        found = unpacked(path, MAX_BYTES)
         name = path.name.removesuffix(".gz")
         md5 = hashlib.md5(found, usedforsecurity=False).hexdigest()
         if md5 != self.published.get(name, md5):
@@ -205,7 +191,9 @@ def form_of(path: Path, form: str) -> Iterator[None]:
     """Name a file and its form in the error of whatever reads a damaged one."""
     try:
         yield
-    except _DAMAGE as error:
+    except DataError:
+        raise
+    except Exception as error:  # whatever a library makes of a damaged file
         raise DataError(f"{path}: cannot be read as {form}: {type(error).__name__}: {error}") from None
 
 

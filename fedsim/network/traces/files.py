@@ -8,9 +8,10 @@ from pydantic import Field, model_validator
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError
+from fedsim.inputs.archives import unpacked
 from fedsim.inputs.paths import InputPath
 from fedsim.inputs.tables import GAP, IDS, TIMES, After, Instants, Table, followed, instants, note, owned
-from fedsim.inputs.tables.content import TABLES, suffix_of, unpacked, utf8
+from fedsim.inputs.tables.content import TABLES, suffix_of, utf8
 from fedsim.inputs.tables.header import UNITS, Name
 from fedsim.network.traces.capacity import Capacities
 from fedsim.registry import Settings
@@ -92,7 +93,9 @@ class RateFile(Settings):
         if not self._is_table:
             if mapping == "id":
                 raise DataError(f"{where}: mapping = 'id' is not allowed: it names no clients; allowed: a table")
-            return Capacities.of([packet_opportunities(utf8(unpacked(self.path, where)), where)], after, where), False
+            return Capacities.of(
+                [packet_opportunities(utf8(unpacked(self.path, where=where)), where)], after, where
+            ), False
         table = Table.read(self.path, field)
         if not 0 < table.rows <= MAX_PIECES:
             table.refuse(f"it has {table.rows} rows; allowed: 1 to {MAX_PIECES}")
