@@ -96,11 +96,7 @@ def _expected(logs: FloatArray, cut: BoolArray, centre: FloatArray, sigma: float
 
 
 def _between(logs: FloatArray, cut: BoolArray, row: IntArray, group: IntArray) -> tuple[float, bool, float]:
-    """Return the variance of centres within classes, whether it is above 0, and the error of its root.
-
-    As in an analysis of variance, of the scores of one law for each class: a client all of whose times were cut has a
-    centre of its own nowhere, and a score like any other.
-    """
+    """Return the variance of centres within classes, whether it is above 0, and the error of its root."""
     from scipy.stats import f
 
     of_row = np.unique(group, return_inverse=True)[1][row]
@@ -108,6 +104,7 @@ def _between(logs: FloatArray, cut: BoolArray, row: IntArray, group: IntArray) -
     free, within = count.size - centre.size, logs.size - count.size
     if free < 1 or within < 1:
         return 0.0, False, 0.0
+    # Of a law for each class alone: a client all of whose times were cut has a score, and no centre of its own.
     centre, sigma = _centres(logs, cut, of_row)
     expected, known = _expected(logs, cut, centre[of_row], sigma)
     score = (expected - centre[of_row]) / known.mean()

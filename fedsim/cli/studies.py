@@ -114,7 +114,7 @@ def sweep(
 def _finish(study: "Study", result: "StudyResult", plot: Path | None, *, quiet: bool) -> None:
     """Print what came of a study; end with code 2 if runs have failed."""
     for (variant, seed), why in result.failures.items():
-        typer.echo(f"fedsim: {variant}, seed {seed}: {why}", err=True)
+        print_notes(f"{variant}, seed {seed}: {why}")
     if plot is not None:
         result.plot(out=plot)
         typer.echo(str(plot))
@@ -134,7 +134,7 @@ def _print_said(result: "StudyResult") -> None:
     for arm, seed in result:
         for note in result[arm, seed].notes if seed == result.study.seeds[0] else ():
             said.setdefault(note, arm)
-    print_notes(f"{arm}: {note}" for note, arm in said.items())
+    print_notes(*(f"{arm}: {note}" for note, arm in said.items()))
 
 
 def _print_medians(result: "StudyResult") -> None:

@@ -50,7 +50,7 @@ def whatif(
 
         found = what_if(history, values, store=store, data_dir=data_dir)
         print_lines(found.sentences)
-        print_notes(note for note in found.after.notes if note not in history.notes)
+        print_notes(*(note for note in found.after.notes if note not in history.notes))
         return
     from fedsim.studies.figures.bars import draw_tornado
     from fedsim.studies.metrics import metric
@@ -71,7 +71,7 @@ def whatif(
     columns = head.get(method, (f"over {factor:g}", f"times {factor:g}", "effect"))
     print_table(f"{ranks.metric}: {ranks.base:.4g}; change of it", lines, ("field", "value", *columns))
     for path, why in ranks.refused.items():
-        typer.echo(f"fedsim: {path} is not varied: {why}", err=True)
+        print_notes(f"{path} is not varied: {why}")
     if plot is not None:
         rows_ = ranks.table.to_pylist()
         low, high = ([row[end] if row[end] is not None else math.nan for row in rows_] for end in ("low", "high"))
@@ -141,7 +141,7 @@ def best(
     )
     if not front:
         raise FedsimError(f"best: none of {len(tried)} trials reaches {', '.join(metrics)}")
-    print_notes(dict.fromkeys(note for trial in front for note in trial.notes))
+    print_notes(*dict.fromkeys(note for trial in front for note in trial.notes))
     for trial in front:
         typer.echo(f"best of {len(tried)}, mean of {counted(seeds, 'seed')}: {_shown(trial)}")
     if plot is not None:

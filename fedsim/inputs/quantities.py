@@ -48,30 +48,23 @@ def _with(prefixes: str, *names: str, size: str = "1") -> dict[str, Decimal]:
     }
 
 
-def _spelled(**names: int) -> dict[str, Decimal]:
-    """Return the sizes of units with a name of one and of several."""
-    return {f"{name}{end}": Decimal(size) for name, size in names.items() for end in ("", "s")}
-
-
 _BYTES: Final = {"KiB": Decimal(8 * 2**10), "MiB": Decimal(8 * 2**20), "GiB": Decimal(8 * 2**30)}
 _SIZES: Final = {
-    **_with("kKMGT", "bit", "b"),
-    **_with("kKMGT", "B", size="8"),
+    **_with("kKMGT", "bit", "b", "bits"),
+    **_with("kKMGT", "B", "bytes", size="8"),
     **_BYTES,
-    "bits": Decimal(1),
-    "bytes": Decimal(8),
 }
 _RATES: Final = {
     **_with("kKMGT", "bit/s", "bps", "b/s", "bits/s", "bitps"),
     **_with("kKMGT", "B/s", "Bps", "byte/s", "bytes/s", size="8"),
     **{f"{name}/s": size for name, size in _BYTES.items()},
 }
-_HOURS: Final = {"h": Decimal(1), **_spelled(hr=1, hour=1), "d": Decimal(24), **_spelled(day=24)}
+_HOURS: Final = {**_with("", "h", "hr", "hrs", "hour", "hours"), **_with("", "d", "day", "days", size="24")}
 _SECONDS: Final = {
     **_with("nuµμm", "s", "sec", "secs", "second", "seconds"),
     "milliseconds": Decimal("1e-3"),
     "microseconds": Decimal("1e-6"),
-    **_spelled(min=60, minute=60),
+    **_with("", "min", "mins", "minute", "minutes", size="60"),
     **{name: 3600 * size for name, size in _HOURS.items()},
 }
 
@@ -81,7 +74,7 @@ MULTIPLES: Final[Mapping[str, Mapping[str, Decimal]]] = {
     "bit": _SIZES,
     "bit/s": _RATES,
     "kbit/s": {name: size / 1000 for name, size in _RATES.items()},
-    "m": {**_with("nuµμmk", "m"), "cm": Decimal("0.01"), **_spelled(metre=1, meter=1)},
+    "m": {**_with("nuµμmk", "m", "metre", "metres", "meter", "meters"), "cm": Decimal("0.01")},
     "m/s": {**_with("k", "m/s"), **dict.fromkeys(("km/h", "kmh", "kph"), 1 / Decimal("3.6"))},
     "Hz": _with("kMGT", "Hz"),
     "dB": {name: Decimal(1) for name in ("dB", "dBm", "dBi")},

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from fedsim import Scenario
 from fedsim.cli import app
-from fedsim.errors import DataError, FedsimError
+from fedsim.errors import FedsimError
 
 
 @pytest.fixture
@@ -78,13 +78,3 @@ def test_wrong_options_are_refused_in_a_sentence(log, tmp_path, arguments, said)
     with pytest.raises(FedsimError, match=said):
         fedsim(log, "--out", tmp_path / "x.toml", *arguments)
     assert not (tmp_path / "x.toml").exists()
-
-
-def test_a_file_that_is_no_log_is_refused(tmp_path):
-    (tmp_path / "log.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(DataError, match="there is no column 'client'"):
-        fedsim(tmp_path / "log.csv")
-
-
-def test_it_stands_in_the_help():
-    assert "calibrate" in CliRunner().invoke(app, ["--help"]).stdout

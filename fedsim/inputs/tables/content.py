@@ -29,12 +29,7 @@ _PICKLE: Final = re.compile(rb"\A(\x80|}q|\(dp?\d)")
 MAX_VALUES: Final = 1 << 27
 """Rows times columns of the largest Parquet table that is read."""
 _BINARY: Final = (b"PK\x03\x04", b"PAR1", b"\x89HDF", b"SQLite")
-_MARKS: Final = (
-    (b"\xff\xfe\0\0", "utf-32"),
-    (b"\0\0\xfe\xff", "utf-32"),
-    (b"\xff\xfe", "utf-16"),
-    (b"\xfe\xff", "utf-16"),
-)
+_MARKS: Final = {b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 """Byte-order marks of encodings other than UTF-8."""
 _COMMENTS: Final = re.compile(rb"(?:[ \t]*#[^\r\n]*[\r\n]+)+")
 _BLANK: Final = re.compile(rb"(?m)^[ \t]+\r?$")
@@ -152,7 +147,7 @@ def utf8(content: bytes) -> bytes:
     """Return text in UTF-8 without a byte-order mark, refusing other encodings without one."""
     if content.startswith(_BINARY):
         raise DataError("is no text, whatever its suffix says; allowed: CSV, .parquet, .npz")
-    for mark, encoding in _MARKS:
+    for mark, encoding in _MARKS.items():
         if content.startswith(mark):
             try:
                 return content.decode(encoding).encode()

@@ -45,7 +45,8 @@ class Table:
 
     @property
     def rows(self) -> int:
-        return max((_length(values) for values in self.columns.values()), default=0)
+        values = self.columns.values()
+        return max((len(np.atleast_1d(one) if isinstance(one, np.ndarray) else one) for one in values), default=0)
 
     def refuse(self, why: str) -> Never:
         raise DataError(f"{self.where}: {why}")
@@ -226,7 +227,3 @@ class Table:
         if values.dtype.kind != "f":
             self.refuse_cell(name, 0, "numbers")
         return values
-
-
-def _length(values: "NDArray[Any] | pa.ChunkedArray") -> int:
-    return len(values) if not isinstance(values, np.ndarray) or values.ndim else 1

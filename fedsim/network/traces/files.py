@@ -102,9 +102,7 @@ class RateFile(Settings):
         trace = table.find(*IDS) if self.trace is None else table.called(self.trace)
         by_id = mapping == "id" or (mapping is None and trace is not None and Name.of(trace).base in IDS[:2])
         if by_id:
-            row, owner = owned(table, clients, "any", trace)
-            if (without := np.setdiff1d(np.arange(clients), owner)).size:
-                table.refuse(f"client {without[0]} has no row; allowed: a trace for each of the {clients} clients")
+            row, owner = owned(table, clients, "some", trace)
         else:
             row, owner = np.arange(table.rows), _numbered(table, trace)
         rates = Capacities.of(self._from_table(table, row, owner), after, where)
