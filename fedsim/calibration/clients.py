@@ -100,8 +100,8 @@ def _between(logs: FloatArray, cut: BoolArray, row: IntArray, group: IntArray) -
     from scipy.stats import f
 
     of_row = np.unique(group, return_inverse=True)[1][row]
-    count, centre = np.bincount(row), np.bincount(of_row)
-    free, within = count.size - centre.size, logs.size - count.size
+    count, of_group = np.bincount(row), np.bincount(of_row)
+    free, within = count.size - of_group.size, logs.size - count.size
     if free < 1 or within < 1:
         return 0.0, False, 0.0
     # Of a law for each class alone: a client all of whose times were cut has a score, and no centre of its own.
@@ -112,7 +112,7 @@ def _between(logs: FloatArray, cut: BoolArray, row: IntArray, group: IntArray) -
     noise = float(np.square(score - means[row]).sum()) / within
     mean_square = float((count * np.square(means)).sum()) / free
     chance = f.sf(mean_square / noise, free, within) if noise > 0 else float(mean_square == 0)
-    squares = np.bincount(of_row, count[row]) / np.bincount(of_row)
+    squares = np.bincount(of_row, count[row]) / of_group
     each = (count.sum() - squares.sum()) / free
     between = max((mean_square - noise) / each, 0.0)
     error = math.sqrt(2 / free) * (between + noise / each) / (2 * math.sqrt(between)) if between > 0 else 0.0
