@@ -152,19 +152,16 @@ class Table:
         own = Name.of(found)
         for twin in self.columns:
             other = Name.of(twin)
-            if (
-                twin == found
-                or other.base != own.base
-                or not (own.unit and other.unit and own.unit.of == other.unit.of)
-            ):
+            if twin == found or other.base != own.base or own.unit is None or other.unit is None:
+                continue
+            if own.unit.of != other.unit.of:
                 continue
             there = other.unit.to(own.unit, self._floats(twin))
             same = there.shape == values.shape and np.isclose(there, values, rtol=1e-6, atol=1e-9, equal_nan=True)
             if not np.all(same):
                 row = int(np.flatnonzero(~same)[0])
-                self.refuse_cell(
-                    twin, row, f"what {found} has there, {self.cell(found, row)}, or one of the two columns"
-                )
+                right = f"what {found} has there, {self.cell(found, row)}, or one of the two columns"
+                self.refuse_cell(twin, row, right)
 
     def whole(self, name: str, least: int = 0, allowed: str = "whole numbers from 0") -> IntArray:
         values = self._floats(name)

@@ -350,9 +350,7 @@ def _alike(parts: Sequence[Rows], fill: float = 0) -> list[NDArray[Any]]:
     if kind.kind == "f":
         kind = np.dtype(np.float32)
         if any(one.dtype == np.uint8 for one in found):
-            raise DataError(
-                "of two parts, one is uint8 and one floating-point numbers; allowed: one scale, and one type"
-            )
+            raise DataError("of two parts, one is uint8 and one floating-point numbers; allowed: one scale and type")
     return [one.astype(kind, copy=False) for one in found]
 
 
