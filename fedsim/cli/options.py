@@ -1,7 +1,8 @@
 """Values that several commands take."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,6 +18,16 @@ def one_path(value: Path | None) -> Path | None:
 def each_path(values: list[Path]) -> list[Path]:
     """Refuse paths that no file system takes."""
     return [check_path(value, FedsimError) for value in values]
+
+
+def each_once(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return values by their names; refuse a name that comes twice."""
+    found: dict[str, Any] = {}
+    for name, value in values:
+        if name in found:
+            raise FedsimError(f"{name}: is named twice, {found[name]!r} and {value!r}; allowed: once")
+        found[name] = value
+    return found
 
 
 DataDir = Annotated[

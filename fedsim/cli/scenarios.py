@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self, cast
 
 import typer
 
-from fedsim.cli.options import Assignments, DataDir, one_path
+from fedsim.cli.options import Assignments, DataDir, each_once, one_path
 from fedsim.cli.printing import print_notes, print_table
 from fedsim.errors import FedsimError, RunError
 from fedsim.inputs.plugins import imported_plugins, look_in, without_plugins
@@ -159,7 +159,7 @@ def load_scenario(file: Path, assignments: list[str] | None, *, plugins: bool) -
     """Return the scenario of a file; its parts of the form ``module:Class`` may lie beside it or in this folder."""
     from fedsim.scenario import Scenario, parse_assignment
 
-    values = dict(parse_assignment(text) for text in assignments or [])
+    values = each_once(map(parse_assignment, assignments or ()))
     if not plugins:
         with without_plugins():
             return Scenario.load(file, values, print_notes)

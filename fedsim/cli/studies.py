@@ -2,13 +2,13 @@
 
 import math
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedsim.cli.options import Assignments, DataDir, each_path, one_path
+from fedsim.cli.options import Assignments, DataDir, each_once, each_path, one_path
 from fedsim.cli.printing import print_lines, print_notes, print_table
 from fedsim.cli.scenarios import Quiet, load_scenario
 from fedsim.errors import FedsimError
@@ -85,13 +85,13 @@ def sweep(
     else:
         study = Study.of(
             load_scenario(file, assignments, plugins=True),
-            grid=_each_once(map(_values, grid or ())),
-            zipped=_each_once(map(_values, zipped or ())),
+            grid=each_once(map(_values, grid or ())),
+            zipped=each_once(map(_values, zipped or ())),
             seeds=_seeds(seeds or "5"),
             name=name,
             metrics=metrics or (),
             baseline=baseline,
-            horizon=_each_once(map(_limit, horizon or ())),
+            horizon=each_once(map(_limit, horizon or ())),
             level=_LEVEL if level is None else level,
         )
     engine = Engine(on, jobs, False if no_store else store, data_dir, executor)
@@ -185,7 +185,7 @@ def compare(
         first, level = result.study.baseline, result.study.level
         arms, compared = result.runs, result.compare(*metrics or ())
     else:
-        limits, level = _each_once(map(_limit, horizon or ())), _LEVEL if level is None else level
+        limits, level = each_once(map(_limit, horizon or ())), _LEVEL if level is None else level
         arms, compared = compared_folders(runs, metrics or (), baseline, limits, level)
         first = baseline or next(iter(arms))
     _print(compared, f"against {first!r}", to)
@@ -215,15 +215,6 @@ def _is_study(file: Path) -> bool:
         return "study" in tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False  # as a scenario it is refused in words
-
-
-def _each_once(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in values:
-        if name in found:
-            raise FedsimError(f"{name}: is named twice, {found[name]!r} and {value!r}; allowed: once")
-        found[name] = value
-    return found
 
 
 def _values(text: str) -> tuple[str, list[Any]]:

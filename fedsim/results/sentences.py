@@ -20,7 +20,7 @@ from fedsim.units import counted, in_seconds
 PART_NAMES: Final = dict(
     zip(
         PARTS,
-        ("before its clients begin", "downlink", "work", "queue", "uplink", "waiting for the slowest"),
+        ("before its clients begin", "downlink", "work", "queue", "uplink", "waiting for the slowest", "unmasking"),
         strict=True,
     )
 )

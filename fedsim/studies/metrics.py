@@ -219,7 +219,7 @@ _FIXED: Final = {
     one.name: one
     for one in (
         _fixed("mean_round_s", "s", -1, lambda h: _mean(h.column("rounds", "duration_s"))),
-        _fixed("simulated_s", "s", 0, lambda h: watched(h, "s")),
+        _fixed("simulated_s", "s", -1, lambda h: watched(h, "s")),
         _fixed("rounds", "rounds", 0, lambda h: h.rounds.num_rows),
         _fixed("delivered_share", "", 1, _delivered),
         _fixed("final_accuracy", "", 1, lambda h: value_at(h, "accuracy", final_s(h, h.until_s))),

@@ -138,10 +138,11 @@ def test_a_run_that_evaluates_nothing_does_not_go_on_to_a_horizon(tmp_path):
     assert study.compare().lines[0].paired.refused == "2 of 2 pairs have no value"
 
 
-def test_a_metric_of_which_better_is_not_known_is_not_searched(tmp_path):
+@pytest.mark.parametrize("name", ["macro-f1@30s", "rounds"])
+def test_a_metric_of_which_better_is_not_known_is_not_searched(name, tmp_path):
     over = [Over("selector.cohort", 1, 4, whole=True)]
-    with pytest.raises(FedsimError, match="macro-f1@30s it is not known whether less or more is better"):
-        best(ALL, over, ["macro-f1@30s"], tmp_path, ONE)
+    with pytest.raises(FedsimError, match=f"{name} it is not known whether less or more is better"):
+        best(ALL, over, [name], tmp_path, ONE)
 
 
 @pytest.mark.parametrize(("values", "words"), [("5", "LOW..HIGH"), ("7..3", "LOW..HIGH")])

@@ -147,6 +147,7 @@ def test_what_is_refused_in_a_file(text, words):
             r"named twice, \[1, 2\] and \[3\]",
         ),
         (["base.toml", "--horizon", "30", "--horizon", "s=40"], "s: is named twice, 30.0 and 40.0"),
+        (["base.toml", "--set", "seed=1", "--set", "seed=2"], "seed: is named twice, 1 and 2"),
     ],
 )
 def test_no_option_is_dropped_in_silence(line, words, tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ from flwr.supercore.task_identity import TaskIdentity
 
 from fedsim.bridges.flower.client_apps import ClientApps
 from fedsim.bridges.flower.curve import watched_strategies
-from fedsim.bridges.flower.exchanges import Exchange, Replies, Stage
+from fedsim.bridges.flower.exchanges import Exchange, Replies
 from fedsim.bridges.flower.foresight import Foresight, FromReplies
 from fedsim.bridges.flower.messages import SERVER_NODE_ID, instructions_of, unknown_message
 from fedsim.bridges.flower.playing import Counts, Playing, RunIsOver
@@ -54,8 +54,8 @@ class SimulatedGrid(Grid):
     What comes back in place of a reply:
 
     * A node that was not available, or was lost ``noticed_after_s`` or longer ago: an error NODE_UNAVAILABLE.
-    * A client that is late: nothing, as in Flower. Where late clients go on (``late = "drop"`` or ``"stale"``) its
-      reply can be pulled later; a pull for one that the late rule has cancelled finds an error MESSAGE_UNAVAILABLE.
+    * A client that is late: nothing. As in Flower it goes on (``late = "cancel"`` counts as ``"drop"``) and takes its
+      next message after that; its reply can be pulled until then.
     * A message older than its time to live: an error MESSAGE_UNAVAILABLE.
     * A ClientApp that raises an exception: an error CLIENT_APP_RAISED_EXCEPTION.
     """
@@ -84,15 +84,18 @@ class SimulatedGrid(Grid):
             )
         policy = UntilTimeout(policy=given.rounds.policy, noticed_after_s=noticed_after_s)
         _ = policy.of_scenario
-        played = given.replace({"rounds.policy": policy, "rounds.count": OPEN_END})
+        late = {"rounds.late": "drop"} if given.rounds.late.cancels else {}
+        played = given.replace({"rounds.policy": policy, "rounds.count": OPEN_END, **late})
         self._testbed = Testbed(played, out, replace=replace, on_round=on_round)
         self._randomness, self._run_config = Randomness(Streams(given.seed), seeders), dict(run_config or {})
         self._apps = ClientApps(client_app, given.crowd.clients, _RUN_ID, self._run_config, self._randomness)
         self.replies = Replies(self._apps, foresight or FromReplies())
-        self._playing = Playing(self._testbed, policy, self.replies, counts, cancels=given.rounds.late.cancels)
+        self._playing = Playing(self._testbed, policy, self.replies, counts)
         self._metrics = accuracy, loss
         self._exchanges: dict[str, Exchange] = {}
-        self._pushed = self._weighed_rounds = self._failed = self._looks = self._no_shares = self._overslept = 0
+        self._left: dict[int, list[str]] = {}
+        self._pulled_s = self.now_s
+        self._pushed = self._weighed_rounds = self._failed = self._looks = self._no_shares = 0
         self.set_run(Run.create_empty(_RUN_ID))
 
     @property
@@ -131,8 +134,6 @@ class SimulatedGrid(Grid):
             counted = {
                 "replies were errors, which the strategy has not used": self._failed,
                 "evaluations have an accuracy that is no share in [0, 1], which is left out": self._no_shares,
-                "sleeps lasted until all messages were answered or lost (rounds.late = 'cancel'); with 'drop' replies "
-                "come one by one": self._overslept,
             }
             history = self._testbed.finish([f"{count} {what}" for what, count in counted.items() if count])
         if self.replies.other_than_expected:
@@ -156,12 +157,12 @@ class SimulatedGrid(Grid):
         return Message(content, dst_node_id, message_type, ttl=ttl, group_id=group_id)
 
     def get_node_ids(self) -> Iterable[int]:
-        """Return the nodes that are available now and have no message; if there is none, time passes until there is."""
+        """Return the nodes that are available now or work; if all work or are away, time passes until one is there."""
         self._look()
-        return [self._apps.node_id(client) for client in self._playing.available()]
+        return [self._apps.node_id(client) for client in self._playing.nodes()]
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        """Take messages, which leave together at the next `pull_messages` or `sleep`, and return their ids."""
+        """Take messages, which leave at the next `pull_messages` or `sleep`, and return their ids."""
         taken = list(messages)
         self._looks = 0 if taken else self._looks
         for message in taken:
@@ -175,43 +176,52 @@ class SimulatedGrid(Grid):
             Exchange(instruction, self._apps.client(instruction.node_id), self.now_s)
             for instruction in instructions_of(taken)
         ]
+        for name in [name for one in pushed for name in self._left.pop(one.client, [])]:
+            if self._exchanges[name].is_answered(self.now_s):
+                del self._exchanges[name]
         self._exchanges.update({one.instruction.id: one for one in pushed})
         return [one.instruction.id for one in pushed]
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        """Let messages that were pushed be answered, and return the replies that are there, in their order."""
+        """Return the replies that are there, in the order of their messages.
+
+        If there is none and no time has passed since the last call, it waits for the first: a loop of pulls goes on.
+        """
         self._look()
         wanted = set(message_ids)
-        self._playing.play(self._exchanges.values())
         found = [unknown_message(one, self._run.run_id, self.now_s) for one in sorted(wanted - set(self._exchanges))]
+        if not found and self.now_s == self._pulled_s:
+            exchanges = self._exchanges
+            self._playing.play_to_first(exchanges.values(), [exchanges[name] for name in exchanges if name in wanted])
+        self._pulled_s = self.now_s
+        return [*found, *self._replies_to(wanted)]
+
+    def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
+        """Play a round with messages, and return their replies in the order of the messages."""
+        ids = set(self.push_messages(messages))
+        own = [self._exchanges[name] for name in self._exchanges if name in ids]
+        self._playing.play(self._exchanges.values(), math.inf if timeout is None else float(timeout), own)
+        replies = self._replies_to(ids)
+        for one in own:
+            if one.instruction.id in self._exchanges:
+                self._left.setdefault(one.client, []).append(one.instruction.id)
+        return replies
+
+    def _replies_to(self, names: set[str]) -> list[Message]:
+        """Return what there is of replies to some messages, in the order in which they were pushed."""
+        found = []
         for name, exchange in list(self._exchanges.items()):
-            reply = self.replies.reply(exchange, self.now_s) if name in wanted else None
+            reply = self.replies.reply(exchange, self.now_s) if name in names else None
             if reply is not None:
                 found.append(reply)
                 del self._exchanges[name]
         self._looks = 0 if found else self._looks
         return found
 
-    def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
-        """Play a round with messages, and return their replies in the order of the messages."""
-        ids = self.push_messages(messages)
-        self._playing.play(self._exchanges.values(), math.inf if timeout is None else float(timeout))
-        # As in Flower nothing comes back of a node that the call has not waited for.
-        for name in ids:
-            if self._exchanges[name].stage is Stage.CANCELLED:
-                del self._exchanges[name]
-        return self.pull_messages([name for name in ids if name in self._exchanges])
-
     def sleep(self, seconds: float) -> None:
-        """Let simulated time pass, in which messages that were pushed are answered.
-
-        Where late clients go on, those that are not back by its end are; elsewhere it ends with the last of them.
-        """
+        """Let simulated time pass, in which messages that were pushed are answered."""
         self._look()
-        end_s = self.now_s + seconds
-        self._playing.play(self._exchanges.values(), math.inf if self._playing.cancels else seconds)
-        self._overslept += self._playing.cancels and self.now_s > end_s
-        self._playing.sleep(end_s)
+        self._playing.sleep(self._exchanges.values(), seconds)
 
     def _look(self) -> None:
         """Refuse a ServerApp that waits for ever, for nodes or replies that do not come."""
@@ -225,7 +235,7 @@ class SimulatedGrid(Grid):
     def _weighed(self, weight: Mapping[int, float]) -> None:
         """Record what a strategy has made of the replies of the round just played."""
         played = len(self._playing.kinds)
-        if played == self._weighed_rounds or self._testbed.last is None:
+        if played == self._weighed_rounds or self._testbed.last is None or not self._playing.just_played:
             return
         self._weighed_rounds = played
         of_round = set(self._testbed.last.client[self._testbed.last.arrived].tolist())

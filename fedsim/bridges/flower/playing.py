@@ -1,7 +1,7 @@
 """The messages of a ServerApp as rounds of a testbed."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Literal
 
 import numpy as np
@@ -19,46 +19,92 @@ class RunIsOver(BaseException):
 
 
 class Playing:
-    def __init__(
-        self, testbed: Testbed, policy: UntilTimeout, replies: Replies, counts: Counts, *, cancels: bool
-    ) -> None:
-        self._testbed, self._policy, self._replies, self._counts = testbed, policy, replies, counts
-        self.cancels = cancels
-        # Clients that go on after the round in which they were late; each of them has one message.
-        self._late: dict[int, Exchange] = {}
-        self.kinds: list[tuple[int, str]] = []
+    """A node works on one message at a time; others wait for it, and no message is cancelled."""
 
-    def available(self) -> list[int]:
+    def __init__(self, testbed: Testbed, policy: UntilTimeout, replies: Replies, counts: Counts) -> None:
+        self._testbed, self._policy, self._replies, self._counts = testbed, policy, replies, counts
+        # Clients that go on after the round in which they were late.
+        self._busy: dict[int, Exchange] = {}
+        self.kinds: list[tuple[int, str]] = []
+        self.just_played = False
+        """Whether no time has passed since the last round."""
+
+    def nodes(self) -> list[int]:
+        """Return the clients that are available now or work; if all work or are away, wait until one is there."""
+        return sorted({*self._free(), *self._busy})
+
+    def play(self, exchanges: Collection[Exchange], timeout_s: float, own: Collection[Exchange]) -> None:
+        """Play messages that wait, in rounds with at most one to a client, until some of them are answered.
+
+        A policy that does not wait for all leaves no time for messages to nodes that work on others.
+        """
+        end_s, ids = self._testbed.now_s + timeout_s, {one.instruction.id for one in own}
+        if not self._policy.waits_for_all:
+            before = [one.client for one in self._waiting(exchanges) if one.instruction.id not in ids]
+            own = [one for one in own if one.client not in {*before, *self._busy}]
+        while self._testbed.now_s < end_s and (waiting := self._waiting(own)):
+            if wave := self._wave(exchanges):
+                self._play_round(wave, end_s)
+            else:
+                self._pass(min(end_s, *(one.known_s for one in waiting)))
+
+    def play_to_first(self, exchanges: Collection[Exchange], wanted: Collection[Exchange]) -> None:
+        """Play messages that wait, and let time pass until one of some messages is answered."""
+        while wanted and not any(one.is_answered(self._testbed.now_s) for one in wanted):
+            if wave := self._wave(exchanges):
+                self._play_round(wave, math.inf, to_first=True)
+            else:
+                self._pass(min(one.known_s for one in wanted))
+
+    def sleep(self, exchanges: Collection[Exchange], seconds: float) -> None:
+        """Let time pass in which messages that wait are played, each once its node has no other one."""
+        until_s = self._testbed.now_s + seconds
+        while self._testbed.now_s < until_s:
+            if wave := self._wave(exchanges):
+                self._play_round(wave, until_s)
+            else:
+                self._pass(until_s, to_arrival=bool(self._waiting(exchanges)))
+
+    def _free(self) -> list[int]:
         """Return the clients that are available now and have no message; if there is none, wait until there is."""
         self._refuse_end()
+        self.just_played = False
         clients: list[int] = self._testbed.view().client.tolist()
+        for client in self._busy.keys() & set(clients):
+            self._replies.lose(self._busy.pop(client), self._testbed.now_s)
         return clients
 
-    def play(self, exchanges: Iterable[Exchange], timeout_s: float = math.inf) -> None:
-        """Play the messages that wait, in rounds with at most one to a client."""
-        everything, end_s = list(exchanges), self._testbed.now_s + timeout_s
-        while waiting := [one for one in everything if one.stage is Stage.WAITING]:
-            first = {one.client: one for one in reversed(waiting)}
-            self._play_round([one for one in waiting if first[one.client] is one], end_s)
+    def _waiting(self, exchanges: Iterable[Exchange]) -> list[Exchange]:
+        return [one for one in exchanges if one.stage is Stage.WAITING]
 
-    def sleep(self, until_s: float) -> None:
-        if until_s > self._testbed.now_s:
-            self._refuse_end()
-            for arrival in self._testbed.advance(until_s):
-                self._arrived_late(arrival.client, arrival.time_s)
+    def _wave(self, exchanges: Iterable[Exchange]) -> list[Exchange]:
+        """Return the first message that waits to each client that does not work."""
+        if not (waiting := self._waiting(exchanges)):
+            return []
+        if any(one.client in self._busy for one in waiting):
+            self._free()
+        first = {one.client: one for one in reversed(waiting)}
+        return [one for one in waiting if first[one.client] is one and one.client not in self._busy]
+
+    def _pass(self, until_s: float, *, to_arrival: bool = True) -> None:
+        """Let time pass up to an instant, or to the first reply of a client that has gone on."""
+        self._refuse_end()
+        self.just_played = False
+        for arrival in self._testbed.advance(max(until_s, self._testbed.now_s), to_arrival=to_arrival):
+            self._arrived_late(arrival.client, arrival.time_s)
 
     def _refuse_end(self) -> None:
         if self._testbed.over:
             raise RunIsOver
 
-    def _play_round(self, wave: list[Exchange], end_s: float) -> None:
-        """Play a round with one message to each of some clients, up to an instant at most."""
-        available, sent = set(self.available()), []
+    def _play_round(self, wave: list[Exchange], end_s: float, *, to_first: bool = False) -> None:
+        """Play a round with one message to each of some clients, up to an instant at most, or to its first reply."""
+        available, sent = set(self._free()), []
         now_s = self._testbed.now_s
         for one in wave:
             if one.client not in available:
                 one.stage = Stage.NODE_LOST
-            elif min(end_s, one.expires_s) <= now_s:
+            elif one.expires_s <= now_s:
                 one.stage = Stage.EXPIRED
             else:
                 one.stage = Stage.ON_THE_WAY
@@ -66,7 +112,7 @@ class Playing:
                 sent.append(one)
         if not sent:
             return
-        self._policy.wait_at_most(min(end_s, max(one.expires_s for one in sent)) - now_s)
+        self._policy.wait_at_most(min(end_s, max(one.expires_s for one in sent)) - now_s, to_first=to_first)
         work = np.array([one.expected.work for one in sent])
         result = self._testbed.round(
             [one.client for one in sent],
@@ -76,6 +122,7 @@ class Playing:
             flops=work if self._counts == "flops" else None,
             compute_s=work if self._counts == "compute_s" else None,
         )
+        self.just_played = True
         self.kinds.append((result.number, "+".join(sorted({one.instruction.kind for one in sent}))))
         self._settle(sent, result)
 
@@ -88,19 +135,13 @@ class Playing:
         for client, arrived, end_s, outcome in zip(*columns, strict=True):
             one = by_client[client]
             if arrived:
-                one.arrive(end_s)
+                self._replies.arrive(one, end_s)
             elif outcome == Outcome.DROPPED.label:
-                one.known_lost_s = end_s + self._policy.noticed_after_s
-                if self.cancels:
-                    one.stage = Stage.NODE_LOST if one.known_lost_s <= self._testbed.now_s else Stage.CANCELLED
-            elif self.cancels:
-                one.stage = Stage.CANCELLED
+                self._replies.lose(one, end_s + self._policy.noticed_after_s)
             else:
-                self._late[client] = one
-            self._replies.forget_lost(one)
+                self._busy[client] = one
 
     def _arrived_late(self, client: int, end_s: float) -> None:
-        one = self._late.pop(client, None)
+        one = self._busy.pop(client, None)
         if one is not None:
-            one.arrive(end_s)
-            self._replies.forget_lost(one)
+            self._replies.arrive(one, end_s)

@@ -12,6 +12,7 @@ from fedsim.errors import ScenarioError
 from fedsim.inputs.bounds import LATEST_S
 from fedsim.registry import Slot
 from fedsim.rounds.policies.contracts import POLICIES, RoundPolicy, SynchronousPolicy
+from fedsim.rounds.policies.deadline import WaitForAll
 from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.policies.server_port import ServerTraits
 from fedsim.units import Positive, Seconds
@@ -26,10 +27,11 @@ class UntilTimeout(SynchronousPolicy):
     takes_ties: ClassVar[bool] = True
     policy: Annotated[RoundPolicy, Slot(POLICIES)]
     noticed_after_s: Positive[Seconds] = NOTICED_AFTER_S
-    _timeout_s: list[float] = PrivateAttr(default_factory=lambda: [math.inf])
+    _wait: list[tuple[float, bool]] = PrivateAttr(default_factory=lambda: [(math.inf, False)])
 
-    def wait_at_most(self, timeout_s: float) -> None:
-        self._timeout_s[0] = timeout_s
+    def wait_at_most(self, timeout_s: float, *, to_first: bool) -> None:
+        """Let the next round end after a timeout, or with its first reply."""
+        self._wait[0] = timeout_s, to_first
 
     @property
     def of_scenario(self) -> SynchronousPolicy:
@@ -42,6 +44,11 @@ class UntilTimeout(SynchronousPolicy):
         )
 
     @property
+    def waits_for_all(self) -> bool:
+        """Whether only the last reply, or a timeout, ends a round."""
+        return isinstance(self.policy, WaitForAll)
+
+    @property
     def traits(self) -> ServerTraits:
         """Those of the scenario's policy, with the cohorts of the ServerApp; losses end a round when they are known."""
         return ServerTraits(remembered_rounds=self.of_scenario.traits.remembered_rounds)
@@ -50,9 +57,11 @@ class UntilTimeout(SynchronousPolicy):
         return self.of_scenario.time_limit_s(past)
 
     def enough(self, round_: Round) -> Event:
-        ends = [self.of_scenario.enough(round_), round_.env.process(self._all_known(round_))]
-        if self._timeout_s[0] < math.inf:
-            ends.append(round_.limit(self._timeout_s[0]))
+        timeout_s, to_first = self._wait[0]
+        enough = round_.delivered(1) if to_first else self.of_scenario.enough(round_)
+        ends = [enough, round_.env.process(self._all_known(round_))]
+        if timeout_s < math.inf:
+            ends.append(round_.limit(timeout_s))
         return round_.env.any_of(ends)
 
     def _all_known(self, round_: Round) -> Generator[Event, Any, None]:

@@ -52,11 +52,15 @@ class Stepping:
         if self._process is not None:
             self._decisions.answer(answer)
 
-    def let_pass(self, until_s: float) -> None:
-        """Let time pass while a server waits for a cohort, and bring the clock to an instant."""
+    def let_pass(self, until_s: float, *, to_arrival: bool = False) -> None:
+        """Let time pass while a server waits for a cohort, up to an instant, or to that of the first arrival."""
         env, latest_s = self._server.env, until_s + TIE_ULPS * math.ulp(until_s)
-        self._step(lambda: self.asked is Asked.REPORT or env.peek() > latest_s)
-        if self.asked is not Asked.REPORT:
+
+        def arrived() -> bool:
+            return to_arrival and bool(self._decisions.ended) and env.peek() > env.now + TIE_ULPS * math.ulp(env.now)
+
+        self._step(lambda: self.asked is Asked.REPORT or env.peek() > latest_s or arrived())
+        if self.asked is not Asked.REPORT and not arrived():
             self.move_to(until_s)
         if not self._ended:
             self._end_for_nobody()

@@ -334,12 +334,13 @@ class Testbed(FirstSight):
             self._arrivals.wait(limit_s, or_candidate=or_candidate)
         return self._arrivals.take() if self._arrivals.waiting else None
 
-    def advance(self, until_s: float) -> tuple[Arrival, ...]:
+    def advance(self, until_s: float, *, to_arrival: bool = False) -> tuple[Arrival, ...]:
         """Let simulated time pass up to an instant, and return what arrives meanwhile.
 
         Parameters
         ----------
         until_s : instant, finite and not before now
+        to_arrival : whether the wait also ends at the instant of the first arrival
 
         Raises
         ------
@@ -351,12 +352,12 @@ class Testbed(FirstSight):
             raise StepError("advance: until_s: inf is not allowed; it must be a finite instant")
         run, asked = self._run, self._run.question("advance")
         if asked is Asked.COHORT:
-            run.stepping.let_pass(end_s)
+            run.stepping.let_pass(end_s, to_arrival=to_arrival)
             new = run.decisions.take_ended()
             self._ended += new
             return tuple(arrival_of(one, i, time_s, self._version) for one, i, time_s in new)
         found: list[Arrival] = []
-        while self._arrivals.waiting or (self.now_s < end_s and not self.over):
+        while self._arrivals.waiting or (self.now_s < end_s and not (to_arrival and found) and not self.over):
             if not self._arrivals.waiting and not self.in_flight:
                 run.stepping.let_pass(end_s)
                 if not self._arrivals.collect():

@@ -13,7 +13,7 @@ from fedsim.history.analyses.targets import reaching
 from fedsim.history.columns import SECONDS, RoundColumns, edges_of
 from fedsim.history.tables import Tables, has_values
 
-PARTS: Final = ("before_s", *SECONDS, "waiting_s")
+PARTS: Final = ("before_s", *SECONDS, "waiting_s", "unmask_s")
 
 
 def explain(
@@ -27,10 +27,10 @@ def explain(
 
     Columns: ``run``, ``rounds``, ``reached`` (null without the metric), ``seconds``, ``round_s``, and what a mean
     round is spent on: ``before_s`` until its clients began (questions, waits), the mean ``downlink_s``, ``compute_s``,
-    ``queue_s`` and ``uplink_s`` of the clients that delivered in it, and ``waiting_s`` for the slowest of them or for
-    the deadline. They add up to ``round_s``, and are null where most updates span several rounds, and with edge
-    servers. A run that never reaches the target has those of all its rounds. Where runs evaluate different rounds,
-    evaluations count that all of them have.
+    ``queue_s`` and ``uplink_s`` of the clients that delivered in it, ``waiting_s`` for the slowest of them or for the
+    deadline, and ``unmask_s``, in which secure aggregation takes masks away. They add up to ``round_s``, and are null
+    where most updates span several rounds, and with edge servers. A run that never reaches the target has those of all
+    its rounds. Where runs evaluate different rounds, evaluations count that all of them have.
 
     Parameters
     ----------
@@ -106,7 +106,8 @@ def _parts(run: Tables, count: int) -> FloatArray:
     lengths_s = np.diff(np.concatenate([[0.0], rounds.end_s[:count]]))
     # A round begins where the one before has ended, also where the server waited in between.
     means_s[0] = means_s[0] + (rounds.start_s[:count] - (rounds.end_s[:count] - lengths_s))
-    waiting_s = lengths_s - np.sum(means_s, axis=0)
-    parts_s = np.array([of.mean() for of in (*means_s, waiting_s)])
+    unmask_s = (rounds.end_s - rounds.closed_s(run))[:count]
+    waiting_s = lengths_s - np.sum(means_s, axis=0) - unmask_s
+    parts_s = np.array([of.mean() for of in (*means_s, waiting_s, unmask_s)])
     # What is left of sums of the same seconds is no part of a round.
     return np.where(np.abs(parts_s) <= TIE_ULPS * np.spacing(rounds.end_s[count - 1]), 0.0, parts_s)

@@ -17,7 +17,8 @@ from fedsim.studies.study import StudyError
 from fedsim.units import counted, in_seconds
 
 _NAMES: Final = "the number of rounds", "waiting before clients begin", "the downlink", "work", "queues", "the uplink"
-NAMES: Final = dict(zip(("rounds", *PARTS), (*_NAMES, "waiting for the slowest or the deadline"), strict=True))
+_END_NAMES: Final = "waiting for the slowest or the deadline", "unmasking"
+NAMES: Final = dict(zip(("rounds", *PARTS), (*_NAMES, *_END_NAMES), strict=True))
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def best(
     if not over or not names:
         raise StudyError("best: a field to search over and a metric are needed")
     for name in names:
-        if metric(name).budget and not metric(name).better:
+        if not metric(name).better:
             raise StudyError(f"best: of {name} it is not known whether less or more is better; allowed: another metric")
     if len({one.path for one in over}) < len(over):
         raise StudyError(f"best: {', '.join(one.path for one in over)} is not allowed; allowed: each field once")

@@ -94,7 +94,9 @@ def test_time_passes_with_arrivals():
     testbed.send([0, 1, 2])
     assert [arrival.client for arrival in testbed.advance(5.5)] == [0, 1]
     assert testbed.now_s == 5.5
-    assert [arrival.client for arrival in testbed.advance(20.0)] == [2]
+    assert [arrival.client for arrival in testbed.advance(20.0, to_arrival=True)] == [2]
+    assert testbed.now_s == 6.0
+    assert testbed.advance(20.0) == ()
     assert testbed.now_s == 20.0
     testbed.send([3])
     assert testbed.next_arrival().time_s == 27.0

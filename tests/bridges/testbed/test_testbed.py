@@ -201,6 +201,15 @@ def test_time_passes_between_rounds():
     assert testbed.round([0]).start_s.tolist() == [10.0]
 
 
+def test_time_passes_up_to_an_arrival():
+    """Clients 2 and 3 go on after a deadline of 5 s, and arrive after 6 s and 7 s."""
+    policy = {"kind": "deadline", "deadline_s": 5.0}
+    testbed = Testbed(by_hand(rounds=rounds(policy=policy, late="drop")))
+    testbed.round([0, 2, 3])
+    found = [([one.client for one in testbed.advance(8.0, to_arrival=True)], testbed.now_s) for _ in range(3)]
+    assert found == [([2], 6.0), ([3], 7.0), ([], 8.0)]
+
+
 def test_time_that_passes_ends_the_run_at_its_last_second():
     """Client 0 delivers at 4 s; no cohort is sent for the round that begins then."""
     testbed = Testbed(by_hand(rounds=rounds(policy="wait-for-all", until_s=10.0)))

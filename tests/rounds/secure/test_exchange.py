@@ -102,6 +102,8 @@ def test_every_client_stays():
     history, _, learner, _ = run()
     assert history.column("rounds", "end_s").tolist() == [12.0]
     assert learner.aggregated == [([0, 1, 2, 3], [0.25] * 4)]
+    row = history.explain().to_pylist()[0]
+    assert (row["before_s"], row["compute_s"], row["waiting_s"], row["unmask_s"]) == (6.0, 2.0, 0.0, 2.0)
 
 
 @pytest.mark.parametrize("step", range(4))
