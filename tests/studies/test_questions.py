@@ -83,7 +83,7 @@ def test_why_parts_a_difference_without_a_rest():
     assert found.difference == pytest.approx(6.0)
     assert {name: round(mean, 9) for name, (mean, _) in found.factors.items() if abs(mean) > 1e-9} == {"compute_s": 6.0}
     assert found.sentence.startswith("'slow' is 6 s +- 0 slower than 'fast' (2 pairs): work +6 s +- 0")
-    assert len(draw_why([found]).axes[0].patches) == 7
+    assert len(draw_why([found]).axes[0].patches) == 8
 
 
 @pytest.mark.usefixtures("in_turn")

@@ -20,7 +20,7 @@ def draw_why(found: Sequence[Why], out: str | Path | None = None) -> "Figure":
     figure, axes = _empty(len(known))
     for at, one in enumerate(known):
         right = left = 0.0
-        for colour, name in zip(COLOURS, NAMES, strict=True):
+        for colour, name in zip((*COLOURS, "#999999"), NAMES, strict=True):
             seconds = one.factors[name][0]
             axes.barh(
                 at, seconds, left=right if seconds > 0 else left, color=colour, label=NAMES[name] if not at else None
