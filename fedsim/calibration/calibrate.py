@@ -9,7 +9,7 @@ import numpy as np
 from fedsim.arrays import FloatArray
 from fedsim.calibration.agreement import Agreement
 from fedsim.calibration.clients import By
-from fedsim.calibration.log import DURATIONS, Log, round_times_s
+from fedsim.calibration.log import DURATIONS, Log, round_times_s, spans_of_rounds
 from fedsim.calibration.phases import PhaseFit, fitted_phases
 from fedsim.calibration.presence import Presence, presence
 from fedsim.errors import FedsimError
@@ -43,8 +43,7 @@ def calibrate(
     name: str = "calibrated",
 ) -> Calibration:
     _check(log, by, clients, held_out)
-    most = int(log.candidates.max(initial=0)) if log.candidates is not None else 0
-    crowd = max(len(log.names), most) if clients is None else clients
+    crowd = max(len(log.names), int(log.candidates.max(initial=0))) if clients is None else clients
     notes = [*log.notes]
     if crowd > len(log.names) and by != "crowd":
         notes.append(f"{crowd - len(log.names)} clients have no participation: they are given the median client's laws")
@@ -122,11 +121,7 @@ def _rules(log: Log, there: Presence, crowd: int, base: Scenario | None) -> tupl
 def _overlap(log: Log) -> bool:
     if log.round is None or log.start_s is None or log.end_s is None or log.rounds < 2:
         return False
-    number = np.unique(log.round, return_inverse=True)[1]
-    began, ended = np.full((2, log.rounds), np.inf)
-    np.minimum.at(began, number, log.start_s)
-    ended = np.full(log.rounds, -np.inf)
-    np.maximum.at(ended, number, log.end_s)
+    began, ended = spans_of_rounds(log.round, log.start_s, log.end_s)
     return float(np.mean(began[1:] < ended[:-1])) > 0.5
 
 

@@ -25,14 +25,14 @@ def once(columns: Mapping[str, NDArray[Any]], where: str) -> tuple[dict[str, NDA
     rows = np.arange(size)
     if any(name in columns for name in _WHEN):
         # Most rows differ in the few columns that name a participation.
-        name = _numbered([column for key, column in columns.items() if key in ("client", *_WHEN)])
+        name = _together([column for key, column in columns.items() if key in ("client", *_WHEN)])
         alike = np.flatnonzero(np.bincount(name)[name] > 1)
-        again = np.setdiff1d(alike, alike[np.unique(_numbered(_of(columns, alike).values()), return_index=True)[1]])
+        again = np.setdiff1d(alike, alike[np.unique(_together(_of(columns, alike).values()), return_index=True)[1]])
         rows = np.delete(rows, again)
         if "start_s" in columns:
             _check_once(name[rows], rows, columns, where)
     else:
-        number = _numbered(columns.values())
+        number = _together(columns.values())
         for times in (3, 2):
             if size % times == 0 and not np.ptp(number.reshape(times, -1), axis=0).any():
                 rows = rows[: size // times]
@@ -64,12 +64,17 @@ def _of(columns: Mapping[str, NDArray[Any]], rows: IntArray) -> dict[str, NDArra
     return {name: column[rows] for name, column in columns.items()}
 
 
-def _numbered(columns: Iterable[NDArray[Any]]) -> IntArray:
+def numbered(column: NDArray[Any]) -> tuple[tuple[str, ...], IntArray]:
+    """Return the different entries of a column as text, and the number of each row's, shape (n,)."""
+    entries, number = np.unique(column if column.dtype.kind in "biuf" else column.astype(str), return_inverse=True)
+    return tuple(entries.astype(str).tolist()), number.astype(np.int64)
+
+
+def _together(columns: Iterable[NDArray[Any]]) -> IntArray:
     """Return a number for each row, shape (n,); equal rows have the same."""
     number: Any = 0
-    for column in columns:
-        entries, code = np.unique(column if column.dtype.kind in "biuf" else column.astype(str), return_inverse=True)
-        number = np.unique(number * entries.size + code, return_inverse=True)[1]
+    for entries, code in map(numbered, columns):
+        number = np.unique(number * len(entries) + code, return_inverse=True)[1]
     return np.asarray(number, dtype=np.int64)
 
 

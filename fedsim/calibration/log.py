@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
-from fedsim.calibration.consistency import between_s, check_phases, left_s, never_ended, once, unusual
+from fedsim.calibration.consistency import between_s, check_phases, left_s, never_ended, numbered, once, unusual
 from fedsim.errors import DataError
 from fedsim.history.outcomes import NOT_CUT, PHASES, UPLINK, Outcome
 from fedsim.history.schema import PARTICIPATIONS
@@ -45,16 +45,12 @@ class Log:
     work: FloatArray
     samples: IntArray | None
     outcome: IntArray
-    candidates: IntArray | None
+    candidates: IntArray
     notes: tuple[str, ...]
 
     @property
     def rounds(self) -> int:
         return 0 if self.round is None else int(np.unique(self.round).size)
-
-    @property
-    def candidates_asked(self) -> int:
-        return 0 if self.candidates is None else int(self.candidates.size)
 
     @property
     def unknown(self) -> str:
@@ -79,11 +75,15 @@ class Log:
 
 
 def round_times_s(number: IntArray, start_s: FloatArray, end_s: FloatArray) -> FloatArray:
-    """Return from the first start to the last end of each round, shape (r,), of participations, shape (n,)."""
+    began, ended = spans_of_rounds(number, start_s, end_s)
+    return np.asarray(ended - began)
+
+
+def spans_of_rounds(number: IntArray, start_s: FloatArray, end_s: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the first start and the last end of each round, shape (r,) both, of participations, shape (n,)."""
     order = np.argsort(number, kind="stable")
     first = np.flatnonzero(np.diff(number[order], prepend=np.nan))
-    began = np.minimum.reduceat(start_s[order], first)
-    return np.asarray(np.maximum.reduceat(end_s[order], first) - began)
+    return np.minimum.reduceat(start_s[order], first), np.maximum.reduceat(end_s[order], first)
 
 
 def read_log(path: str | Path, rounds: str | Path | None = None) -> Log:
@@ -104,7 +104,7 @@ def read_log(path: str | Path, rounds: str | Path | None = None) -> Log:
             )
         if others := _not_read(table):
             note(table.where, f"columns not read: {', '.join(others)}")
-    candidates = None
+    candidates = np.zeros(0, dtype=np.int64)
     if rounds is not None:
         candidates = Table.read(check_file(rounds, MAX_BYTES, DataError)).whole("candidates")
     return _log(columns, candidates, beside, str(place), read.notes)
@@ -117,7 +117,7 @@ def _columns(table: Table) -> dict[str, NDArray[Any]]:
         if name not in found and table.find(name) is not None:
             least = 0.0 if name in (*DURATIONS, "queue_s") else -np.inf
             bound = SECONDS if name.endswith("_s") else NUMBER
-            missing: Missing = "nan" if name in DURATIONS else "refused"
+            missing: Missing = "nan" if name in (*DURATIONS, "samples") else "refused"
             found[name] = table.numbers(name, bound, least=least, missing=missing)
     if "work" in found and (wrong := np.flatnonzero(np.clip(found["work"], 0.0, MOST_WORK) != found["work"])).size:
         table.refuse_cell("work", int(wrong[0]), f"shares of the local work, 0 to {MOST_WORK:g}")
@@ -132,6 +132,8 @@ def _columns(table: Table) -> dict[str, NDArray[Any]]:
     _fill_phases(table, found)
     if table.find("class") is not None:
         found["class"] = table.texts("class")
+        empty = sum(text is None for text in found["class"])
+        table.note(empty, "rows have no class: they are of one of their own, None")
     if (client := table.find(*IDS)) is not None:
         ids, labels = identified(table, client)
         found["client"] = ids if labels is None else np.array(labels)[ids]
@@ -175,7 +177,7 @@ def _ends(table: Table) -> dict[str, FloatArray]:
 
 def _log(
     columns: Mapping[str, NDArray[Any]],
-    candidates: IntArray | None,
+    candidates: IntArray,
     clients: Mapping[str, NDArray[Any]],
     where: str,
     notes: list[str],
@@ -188,8 +190,8 @@ def _log(
     if "outcome" not in columns:
         notes.append("outcome missing: every participation is taken to have delivered")
     numbers = {name: columns[name] for name in _NUMBERS if name in columns}
-    names, client = _numbered(columns["client"])
-    groups, group = _numbered(columns["class"]) if "class" in columns else (("all",), np.zeros(size, dtype=np.int64))
+    names, client = numbered(columns["client"])
+    groups, group = numbered(columns["class"]) if "class" in columns else (("all",), np.zeros(size, dtype=np.int64))
     outcome, cut_in = (columns.get(name, np.full(size, absent)) for name, _, absent in _LABELS)
     spent_s = _spent(numbers, size, where, notes)
     if not numbers.keys() & set(DURATIONS):
@@ -221,12 +223,6 @@ def _log(
         candidates=candidates,
         notes=tuple(notes),
     )
-
-
-def _numbered(column: NDArray[Any]) -> tuple[tuple[str, ...], IntArray]:
-    """Return the different entries of a column as text, and the number of each row's, shape (n,)."""
-    entries, number = np.unique(column if column.dtype.kind in "iu" else column.astype(str), return_inverse=True)
-    return tuple(entries.astype(str).tolist()), number.astype(np.int64)
 
 
 def _spent(numbers: Mapping[str, FloatArray], size: int, where: str, notes: list[str]) -> FloatArray:
@@ -271,15 +267,15 @@ def _samples(
 ) -> IntArray | None:
     """Return the samples of each client, of the log or of a run's table of clients, shape (K,); None for neither."""
     if "samples" in numbers:
-        found = np.zeros(len(names), dtype=np.int64)
+        found = np.zeros(len(names))
         found[client] = numbers["samples"]
-        wrong = np.flatnonzero((numbers["samples"] != found[client]) | (found[client] < 1))
+        wrong = np.flatnonzero((numbers["samples"] != np.rint(found[client])) | (found[client] < 1))
         if wrong.size:
             raise DataError(
                 f"{where}: samples, row {wrong[0] + 1}: {numbers['samples'][wrong[0]]:g} is not allowed; samples: each "
                 "client has one whole number of at least 1 in all rows"
             )
-        return found
+        return found.astype(np.int64)
     if not {"client", "samples"} <= clients.keys():
         return None
     known = dict(zip(clients["client"].astype(str).tolist(), clients["samples"].tolist(), strict=True))

@@ -32,12 +32,12 @@ def presence(log: Log, clients: int) -> Presence:
     if number and total_s == 0:
         raise DataError("outcome: clients were lost, and no participation took time: there is no rate of losses")
     rate = number / total_s if number else 0.0
-    share = None if log.candidates is None or not log.candidates.size else float(log.candidates.mean()) / clients
+    share = float(log.candidates.mean()) / clients if log.candidates.size else None
     always, never = {"kind": "always"}, {"kind": "never"}
     if share is not None and share < 1:
         if not number:
             least = max(share, 1e-6)
-            error = math.sqrt(least * (1 - least) / (log.candidates_asked * clients))
+            error = math.sqrt(least * (1 - least) / (log.candidates.size * clients))
             return Presence({"kind": "bernoulli", "probability": least}, never, {"probability": error}, share, 0, ())
         on_s = 1 / rate
         off_s = on_s * (1 - share) / max(share, 1e-9)
@@ -73,6 +73,6 @@ def _off_error(log: Log, clients: int, on_s: float, off_s: float, lost: int) -> 
     length_s = math.inf
     if log.start_s is not None and log.end_s is not None:
         length_s = float(log.end_s.max() - log.start_s.min())
-    looks = max(1.0, min(log.candidates_asked, length_s / (2 * memory_s))) * clients
+    looks = max(1.0, min(log.candidates.size, length_s / (2 * memory_s))) * clients
     odds_error = math.sqrt(share * (1 - share) / looks) / share**2
     return off_s * math.sqrt(1 / lost + (odds_error / ((1 - share) / share)) ** 2)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 import typer
 
 from fedsim.cli.options import one_path
-from fedsim.cli.printing import print_table
+from fedsim.cli.printing import print_notes, print_table
 from fedsim.errors import FedsimError
 
 if TYPE_CHECKING:
@@ -70,8 +70,7 @@ def calibrate(
     )
     text = found.scenario.to_toml()
     replace_file(out, lambda part: part.write_text(text, encoding="utf-8"))
-    for note in found.notes:
-        typer.echo(f"fedsim: {note}", err=True)
+    print_notes(*found.notes)
     _print_laws(found)
     for one in found.agreements:
         _print_agreement(one)

@@ -119,12 +119,9 @@ def _divided(
 
 
 def _write(path: Path, counts: list[list[int]]) -> None:
-    from fedsim.whole_files import replace_file
+    from fedsim.whole_files import make_folder, replace_file
 
     lines = [f"{client},{label},{count}" for client, row in enumerate(counts) for label, count in enumerate(row)]
     text = "\n".join(["client,label,samples", *lines]) + "\n"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, lambda part: part.write_text(text, encoding="utf-8"))
-    except OSError as error:
-        raise FedsimError(f"{path}: the table cannot be written: {error}") from None
+    make_folder(path.parent)
+    replace_file(path, lambda part: part.write_text(text, encoding="utf-8"))

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+import typer
+
 
 def print_table(
     title: str, lines: Iterable[tuple[str, ...]], header: tuple[str, ...] = (), *, markup: bool = False
@@ -53,3 +55,9 @@ def print_lines(lines: Iterable[str]) -> None:
     console = Console()
     for line in lines:
         console.print(Text(line))
+
+
+def print_notes(*notes: str) -> None:
+    """Print what is said of runs, on standard error."""
+    for note in notes:
+        typer.echo(f"fedsim: {note}", err=True)

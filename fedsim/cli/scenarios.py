@@ -1,7 +1,6 @@
 """The commands ``fedsim run`` and ``fedsim check``, which take a scenario."""
 
 import signal
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self, cast
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self, cast
 import typer
 
 from fedsim.cli.options import Assignments, DataDir, each_once, one_path
-from fedsim.cli.printing import print_table
+from fedsim.cli.printing import print_notes, print_table
 from fedsim.errors import FedsimError, RunError
 from fedsim.inputs.plugins import imported_plugins, look_in, without_plugins
 
@@ -73,7 +72,7 @@ def run(
     scenario = load_scenario(file, assignments, plugins=not no_plugins)
     for path, code in scenario.code().items():
         if code.unreadable:
-            typer.echo(f"fedsim: {path}: {code.unreadable}; this run counts as another one in every process", err=True)
+            print_notes(f"{path}: {code.unreadable}; this run counts as another one in every process")
     tell_changed(file.parent, scenario.files())
     folder = Path("runs") / scenario.name if out is None else out
     console = Console()
@@ -107,10 +106,10 @@ def run(
             )
     except KeyboardInterrupt as error:
         left = "the run before is still" if replacing(folder) else "the rounds so far are"
-        typer.echo(f"fedsim: interrupted{_by(error)}; {left} in {folder}", err=True)
+        print_notes(f"interrupted{_by(error)}; {left} in {folder}")
         raise typer.Exit(143 if error.args else 130) from None
     summary = read_summary(folder)
-    _print_notes(note for note in summary.get("notes", ()) if note not in said)
+    print_notes(*(note for note in summary.get("notes", ()) if note not in said))
     if quiet:
         return
     print_table(f"{scenario.name} (seed {scenario.seed})", rows(summary))
@@ -125,28 +124,34 @@ def tell_changed(folder: Path, files: dict[str, str]) -> None:
 
     with suppress(RunError):
         for path in changed_files(read_state(folder), files):
-            typer.echo(f"fedsim: {path}: the content of this file has changed since the run in {folder}", err=True)
+            print_notes(f"{path}: the content of this file has changed since the run in {folder}")
 
 
 def check(file: ScenarioFile, assignments: Assignments = None, no_plugins: NoPlugins = False) -> None:
     """Check a scenario and the tables that it names, and print it with all defaults.
 
     A kind of the form module:Class, or of an installed package, is a plug-in: to check it, its module is imported,
-    which runs it. With --no-plugins nothing is imported, and such a file is refused.
+    which runs it. With --no-plugins nothing is imported, and such a file is refused. Where nothing is learned,
+    times are held against deadlines, as before a run.
     """
+    from fedsim.learning.timing_only import NoLearning
     from fedsim.scenario.disclosure import remarks_of
     from fedsim.scenario.doubts import doubts_of
+    from fedsim.scenario.reach import MOST_CLIENTS
     from fedsim.scenario.tables_of import read_tables
+    from fedsim.simulation import Simulation
 
     before = imported_plugins()
     scenario = load_scenario(file, assignments, plugins=not no_plugins)
     for module, where in imported_plugins().items() - before.items():
-        typer.echo(f"fedsim: the file names a plug-in, and its module {module!r} ({where}) was imported", err=True)
+        print_notes(f"the file names a plug-in, and its module {module!r} ({where}) was imported")
     scenario.check_files()
-    read = read_tables(scenario)
+    if isinstance(scenario.learning, NoLearning) and scenario.crowd.clients <= MOST_CLIENTS and not scenario.code():
+        known = Simulation(scenario, store=False).foreseen
+    else:
+        known = (*doubts_of(scenario), *remarks_of(scenario), *read_tables(scenario))
     typer.echo(scenario.to_toml())
-    for note in (*doubts_of(scenario), *remarks_of(scenario), *read):
-        typer.echo(f"fedsim: {note}", err=True)
+    print_notes(*known)
     typer.echo(f"# {file}: valid, digest {scenario.digest()}")
 
 
@@ -157,9 +162,9 @@ def load_scenario(file: Path, assignments: list[str] | None, *, plugins: bool) -
     values = each_once(map(parse_assignment, assignments or ()))
     if not plugins:
         with without_plugins():
-            return Scenario.load(file, values, _tell)
+            return Scenario.load(file, values, print_notes)
     look_in([file.resolve().parent, *_modules_of(file.parent), Path.cwd()])
-    return Scenario.load(file, values, _tell)
+    return Scenario.load(file, values, print_notes)
 
 
 def _modules_of(folder: Path) -> list[str]:
@@ -170,15 +175,6 @@ def _modules_of(folder: Path) -> list[str]:
         return read_state(folder).modules
     except RunError:
         return []
-
-
-def _tell(said: str) -> None:
-    typer.echo(f"fedsim: {said}", err=True)
-
-
-def _print_notes(notes: Iterable[str]) -> None:
-    for note in notes:
-        typer.echo(f"fedsim: {note}", err=True)
 
 
 class _Interrupts:

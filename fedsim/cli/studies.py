@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fedsim.cli.options import Assignments, DataDir, each_once, each_path, one_path
-from fedsim.cli.printing import print_lines, print_table
+from fedsim.cli.printing import print_lines, print_notes, print_table
 from fedsim.cli.scenarios import Quiet, load_scenario
 from fedsim.errors import FedsimError
 
@@ -114,17 +114,27 @@ def sweep(
 def _finish(study: "Study", result: "StudyResult", plot: Path | None, *, quiet: bool) -> None:
     """Print what came of a study; end with code 2 if runs have failed."""
     for (variant, seed), why in result.failures.items():
-        typer.echo(f"fedsim: {variant}, seed {seed}: {why}", err=True)
+        print_notes(f"{variant}, seed {seed}: {why}")
     if plot is not None:
         result.plot(out=plot)
         typer.echo(str(plot))
     if not quiet and len(result):
+        _print_said(result)
         _print_medians(result)
         if len(study.arms) > 1 and len(study.seeds) > 1:
             _print(result.compare(), f"{study.name}: against {study.baseline!r}")
         typer.echo(str(result.folder))
     if result.failures:
         raise typer.Exit(2)
+
+
+def _print_said(result: "StudyResult") -> None:
+    """Print what is said of the runs of the first seed, by the first variant of which it is said."""
+    said: dict[str, str] = {}
+    for arm, seed in result:
+        for note in result[arm, seed].notes if seed == result.study.seeds[0] else ():
+            said.setdefault(note, arm)
+    print_notes(*(f"{arm}: {note}" for note, arm in said.items()))
 
 
 def _print_medians(result: "StudyResult") -> None:

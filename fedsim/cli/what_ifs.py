@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fedsim.cli.options import Assignments, DataDir, one_path
-from fedsim.cli.printing import print_lines, print_table
+from fedsim.cli.printing import print_lines, print_notes, print_table
 from fedsim.cli.scenarios import Quiet, load_scenario, tell_changed
 from fedsim.cli.studies import Jobs, Store
 from fedsim.errors import FedsimError
@@ -48,7 +48,9 @@ def whatif(
     if not sensitivity:
         from fedsim.studies.questions.whatif import what_if
 
-        print_lines(what_if(history, values, store=store, data_dir=data_dir).sentences)
+        found = what_if(history, values, store=store, data_dir=data_dir)
+        print_lines(found.sentences)
+        print_notes(*(note for note in found.after.notes if note not in history.notes))
         return
     from fedsim.studies.figures.bars import draw_tornado
     from fedsim.studies.metrics import metric
@@ -60,21 +62,21 @@ def whatif(
     wanted = usual(scenario)[0] if history.evaluations.num_rows else "simulated_s"
     engine = Engine(jobs=jobs, store=store, data_dir=data_dir)
     place = out or Path(f"{folder}-sensitivity")
-    found = ranked(scenario, place, engine, name=name or wanted, factor=factor, method=method, rows=rows, quiet=quiet)
+    ranks = ranked(scenario, place, engine, name=name or wanted, factor=factor, method=method, rows=rows, quiet=quiet)
     lines = [
         (row["field"], f"{row['value']:.4g}", *map(_change, (row["low"], row["high"], row["effect"])))
-        for row in found.table.to_pylist()
+        for row in ranks.table.to_pylist()
     ]
     head = {"morris": ("- conf.", "+ conf.", "mu*"), "sobol": ("- conf.", "+ conf.", "total index")}
     columns = head.get(method, (f"over {factor:g}", f"times {factor:g}", "effect"))
-    print_table(f"{found.metric}: {found.base:.4g}; change of it", lines, ("field", "value", *columns))
-    for path, why in found.refused.items():
-        typer.echo(f"fedsim: {path} is not varied: {why}", err=True)
+    print_table(f"{ranks.metric}: {ranks.base:.4g}; change of it", lines, ("field", "value", *columns))
+    for path, why in ranks.refused.items():
+        print_notes(f"{path} is not varied: {why}")
     if plot is not None:
-        rows_ = found.table.to_pylist()
+        rows_ = ranks.table.to_pylist()
         low, high = ([row[end] if row[end] is not None else math.nan for row in rows_] for end in ("low", "high"))
         names = [row["field"] + " (not always reached)" * (None in (row["low"], row["high"])) for row in rows_]
-        draw_tornado(names, low, high, f"change of {metric(found.metric).label}", plot)
+        draw_tornado(names, low, high, f"change of {metric(ranks.metric).label}", plot)
         typer.echo(str(plot))
 
 
@@ -139,6 +141,7 @@ def best(
     )
     if not front:
         raise FedsimError(f"best: none of {len(tried)} trials reaches {', '.join(metrics)}")
+    print_notes(*dict.fromkeys(note for trial in front for note in trial.notes))
     for trial in front:
         typer.echo(f"best of {len(tried)}, mean of {counted(seeds, 'seed')}: {_shown(trial)}")
     if plot is not None:

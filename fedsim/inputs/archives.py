@@ -1,14 +1,13 @@
-"""Arrays from NPZ files, whose claims are checked before room is made for an array.
+"""What is packed by gzip, and arrays from NPZ files, whose claims are checked before room is made for an array.
 
 An NPZ file is a ZIP archive whose members are arrays in NumPy's format: a header with type and shape, then the numbers.
 A damaged or hostile one may claim any type and shape. Here type, shape and size of every member must agree first; an
 array of objects, which is a pickle, is refused unread.
 """
 
+import gzip
 import io
 import math
-import struct
-import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -26,23 +25,22 @@ MAX_UNPACKED_BYTES: Final = 1 << 30
 MAX_MEMBERS: Final = 64
 
 _KINDS: Final = "biufUS"
-_DAMAGE: Final = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    tokenize.TokenError,
-    EOFError,
-    OSError,
-    ValueError,
-    KeyError,
-    IndexError,
-    TypeError,
-    OverflowError,
-    SyntaxError,
-    RuntimeError,
-    MemoryError,
-)
-"""What `zipfile` and NumPy's reader of headers raise on damaged files."""
+_GZIP: Final = b"\x1f\x8b"
+
+
+def unpacked(path: str | Path, most: int = MAX_BYTES, where: str | None = None) -> bytes:
+    """Return what a file holds, or what is packed in it by gzip, of at most some bytes."""
+    content, where = read_bytes(path, most, DataError, where), str(path) if where is None else where
+    if not content.startswith(_GZIP):
+        return content
+    try:
+        with gzip.open(io.BytesIO(content)) as packed:
+            plain = packed.read(most + 1)
+    except (zlib.error, OSError, EOFError) as error:
+        raise DataError(f"{where}: cannot be read: it is packed by gzip: {error}") from None
+    if len(plain) > most:
+        raise DataError(f"{where}: cannot be read: its gzip data are larger than {most} bytes")
+    return plain
 
 
 def read_npz(path: str | Path) -> dict[str, NDArray[Any]]:
@@ -55,7 +53,7 @@ def arrays_of_npz(content: bytes, path: str) -> dict[str, NDArray[Any]]:
             return {info.filename.removesuffix(".npy"): _array(archive, info) for info in _members(archive)}
     except DataError as error:
         raise DataError(f"{path}: is refused: {error}") from None
-    except _DAMAGE as error:
+    except Exception as error:  # whatever zipfile and NumPy make of a damaged file
         raise DataError(
             f"{path}: cannot be read: it is damaged or no NPZ file: {str(error) or type(error).__name__}; allowed: "
             "what numpy.savez writes"

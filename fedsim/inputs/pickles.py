@@ -19,10 +19,7 @@ def unpickled(content: bytes, where: str, max_instructions: int = MAX_INSTRUCTIO
         return _Plain(io.BytesIO(content)).load()
     except DataError as error:
         raise DataError(f"{where}: is refused: {error}") from None
-    except (
-        *(pickle.UnpicklingError, AttributeError, EOFError, LookupError, TypeError, ValueError),
-        *(OverflowError, MemoryError),
-    ) as error:
+    except Exception as error:  # whatever pickle makes of a damaged file
         raise DataError(f"{where}: is no pickle of numbers and containers: {error}") from None
 
 

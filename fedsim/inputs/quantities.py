@@ -12,7 +12,8 @@ _TEXT: Final = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S
 _NAMES: Final = ("kind", "column", "path")
 """Options of a law of values that are names."""
 
-_PREFIXES: Final = {"n": "1e-9", "u": "1e-6", "µ": "1e-6", "m": "1e-3", "k": "1e3", "M": "1e6", "G": "1e9", "T": "1e12"}
+_POWERS: Final = (-9, -6, -6, -6, -3, 3, 3, 6, 9, 12)
+_PREFIXES: Final = {prefix: f"1e{power}" for prefix, power in zip("nuµμmkKMGT", _POWERS, strict=True)}
 
 
 @runtime_checkable
@@ -49,34 +50,39 @@ def _with(prefixes: str, *names: str, size: str = "1") -> dict[str, Decimal]:
 
 _BYTES: Final = {"KiB": Decimal(8 * 2**10), "MiB": Decimal(8 * 2**20), "GiB": Decimal(8 * 2**30)}
 _SIZES: Final = {
-    **_with("kMGT", "bit", "b"),
-    **_with("kMGT", "B", size="8"),
+    **_with("kKMGT", "bit", "b", "bits"),
+    **_with("kKMGT", "B", "bytes", size="8"),
     **_BYTES,
-    "bits": Decimal(1),
-    "bytes": Decimal(8),
 }
 _RATES: Final = {
-    **_with("kMGT", "bit/s", "bps", "b/s"),
-    **_with("kMGT", "B/s", "Bps", size="8"),
+    **_with("kKMGT", "bit/s", "bps", "b/s", "bits/s", "bitps"),
+    **_with("kKMGT", "B/s", "Bps", "byte/s", "bytes/s", size="8"),
     **{f"{name}/s": size for name, size in _BYTES.items()},
 }
-_HOURS: Final = {"min": Decimal(60), "h": Decimal(3600), "d": Decimal(86400)}
+_HOURS: Final = {**_with("", "h", "hr", "hrs", "hour", "hours"), **_with("", "d", "day", "days", size="24")}
+_SECONDS: Final = {
+    **_with("nuµμm", "s", "sec", "secs", "second", "seconds"),
+    "milliseconds": Decimal("1e-3"),
+    "microseconds": Decimal("1e-6"),
+    **_with("", "min", "mins", "minute", "minutes", size="60"),
+    **{name: 3600 * size for name, size in _HOURS.items()},
+}
 
 MULTIPLES: Final[Mapping[str, Mapping[str, Decimal]]] = {
-    "s": {**_with("nuµm", "s"), **_HOURS},
-    "h": {"h": Decimal(1), "d": Decimal(24)},
+    "s": _SECONDS,
+    "h": _HOURS,
     "bit": _SIZES,
     "bit/s": _RATES,
     "kbit/s": {name: size / 1000 for name, size in _RATES.items()},
-    "m": {**_with("nuµmk", "m"), "cm": Decimal("0.01")},
-    "m/s": {**_with("k", "m/s"), "km/h": 1 / Decimal("3.6")},
+    "m": {**_with("nuµμmk", "m", "metre", "metres", "meter", "meters"), "cm": Decimal("0.01")},
+    "m/s": {**_with("k", "m/s"), **dict.fromkeys(("km/h", "kmh", "kph"), 1 / Decimal("3.6"))},
     "Hz": _with("kMGT", "Hz"),
     "dB": {name: Decimal(1) for name in ("dB", "dBm", "dBi")},
     "J": {**_with("nuµmkMG", "J"), **_with("mkM", "Wh", size="3600")},
     "J/bit": _with("nuµm", "J/bit"),
     "J/FLOP": _with("nuµm", "J/FLOP"),
     "W": _with("nuµmkM", "W"),
-    "FLOP/s": _with("kMGT", "FLOP/s", "FLOPS", "flops"),
+    "FLOP/s": _with("kMGT", "FLOP/s", "FLOPS", "flops", "flops/s"),
     "samples/s": {"samples/s": Decimal(1), "samples/min": 1 / Decimal(60)},
     "1/s": {"1/s": Decimal(1), "Hz": Decimal(1), "1/min": 1 / Decimal(60), "1/h": 1 / Decimal(3600)},
 }

@@ -7,7 +7,6 @@ Streams: ``per-client <field>`` by client, with the dotted path of the field, su
 """
 
 import math
-import re
 from abc import abstractmethod
 from typing import Annotated, Final, NamedTuple, Protocol, Self
 
@@ -37,8 +36,6 @@ CLIENT_LAWS: Final = Registry(
     default="column",
 )
 
-_NO_UNIT: Final = re.compile(r"_per_|[_ (][kmg]b\)?$")
-"""Ends of names that look like a unit: a quotient, and mb, which may be bits or bytes."""
 _GREATEST: Final = 1e30
 _ANY: Final = Bound(0.0, _GREATEST)
 Any30 = Annotated[float, Field(ge=-_GREATEST, le=_GREATEST)]
@@ -223,8 +220,6 @@ class Column(Component):
         table = Table.read(self.path, field)
         row = owned(table, clients, "one").row
         unit, own = (Name.of(name).unit for name in (field.rpartition(".")[2], self.column))
-        if unit and own is None and _NO_UNIT.search(self.column):
-            table.refuse(f"{self.column} is in no unit of {unit.of}; allowed: a column in the field's unit")
         if unit and own is None:
             note(table.where, f"{self.column} is read in the unit of the field, {unit.of}: its name states none")
         return table.numbers(self.column, _ANY, to=unit, rows=row)

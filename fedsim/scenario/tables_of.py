@@ -1,7 +1,8 @@
-"""The tables that a scenario names, read as its run would read them, and nothing else of the run."""
+"""The tables that a scenario names, read as its run would read them, and whether its data set is there."""
 
 from fedsim.identity import parts_of, user_code
 from fedsim.inputs.tables import reading
+from fedsim.learning.data.in_files import InFiles
 from fedsim.learning.data.partitions.natural import FilePartition
 from fedsim.network.contracts import build_links
 from fedsim.run_setup import RunSetup
@@ -19,6 +20,8 @@ def read_tables(scenario: Scenario) -> tuple[str, ...]:
         for _, part in parts_of(scenario.learning):
             if isinstance(part, FilePartition):
                 part.owners(clients)
+            elif isinstance(part, InFiles) and (lacking := part.lacking()):
+                read.notes.append(f"learning.data: {lacking}")
         devices, network = scenario.devices, scenario.network
         if _reads(network) or _reads(scenario.crowd.placement):
             positions_m = scenario.crowd.placement.positions(clients, streams)

@@ -15,7 +15,6 @@ from fedsim.studies.study import Family, StudyError, flat, label, usual
 if TYPE_CHECKING:
     from fedsim.scenario import Scenario
 
-
 Runs = dict[str, dict[int, History]]
 
 

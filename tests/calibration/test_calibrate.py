@@ -174,18 +174,3 @@ def test_policy_and_selector_of_a_base_are_kept(tmp_path):
     assert found.scenario.rounds.policy == base.rounds.policy
     assert found.scenario.selector.options["cohort"] == 5
     assert found.scenario.crowd.clients == 40
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"clients": 3}, "clients: 3 is not allowed; the log has 10 clients"),
-        ({"by": "class"}, "by: 'class' is not allowed; the log has no column class"),
-        ({"held_out": 1.0}, "held_out: 1.0 is not allowed"),
-    ],
-)
-def test_what_does_not_fit_the_log_is_refused(options, said, tmp_path):
-    place = tmp_path / "log.csv"
-    place.write_text("client,uplink_s\n" + "\n".join(f"{i % 10},{1 + i / 100}" for i in range(100)))
-    with pytest.raises(FedsimError, match=said):
-        calibrate(read_log(place), **options)

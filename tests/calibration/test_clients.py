@@ -16,6 +16,13 @@ def sample(spread, noise, each, seed=2, centre=0.0):
 
 
 @pytest.mark.statistical
+def test_a_spread_is_found_again_where_half_of_the_times_are_cut():
+    client, _, times_s = sample(0.3, 0.5, 6)
+    found = effects(np.minimum(times_s, 1.0), times_s > 1.0, client, 0 * client, CLIENTS, "crowd")
+    assert found.spread_sigma == pytest.approx(0.3, abs=3 * found.spread_error)
+
+
+@pytest.mark.statistical
 @pytest.mark.parametrize("each", [3, 30])
 def test_spread_and_noise_are_found_again(each):
     client, _, times_s = sample(0.5, 0.3, each)
@@ -29,10 +36,13 @@ def test_spread_and_noise_are_found_again(each):
     assert np.log(found.drawn_s).std() == pytest.approx(0.3, rel=0.1)
 
 
-def test_clients_that_are_alike_get_no_factors():
-    client, _, times_s = sample(0.0, 0.3, 10)
+@pytest.mark.parametrize("limit_s", [np.inf, 1.0])
+def test_clients_that_are_alike_get_no_factors(limit_s):
+    """Also where half of the times are cut, and all times of some clients."""
+    client, _, times_s = sample(0.0, 0.3, 10 if np.isinf(limit_s) else 3)
+    cut, times_s = times_s > limit_s, np.minimum(times_s, limit_s)
     for by in ("crowd", "client"):
-        found = effects(times_s, np.zeros(client.size, bool), client, 0 * client, CLIENTS, by)
+        found = effects(times_s, cut, client, 0 * client, CLIENTS, by)
         assert (found.significant, found.spread_sigma) == (False, 0.0)
         assert found.drawn_s is times_s
 

@@ -134,6 +134,18 @@ def test_wrong_columns_are_refused(changes, said, tmp_path):
         read_log(written(tmp_path / "log.csv", **whole(**changes)))
 
 
+def test_what_rows_do_not_say_is_noted(tmp_path):
+    log = read_log(written(tmp_path / "log.csv", **whole(**{"class": ["old", "", "new"] * 4, "work (%)": [50] * ROWS})))
+    assert (log.groups, set(log.work)) == (("None", "new", "old"), {0.5})
+    assert "log.csv: 4 rows have no class: they are of one of their own, None" in log.notes
+    columns = whole(client=[2**63 + i % 3 for i in range(ROWS)])
+    assert read_log(written(tmp_path / "log.csv", **columns)).client.tolist() == [0, 1, 2] * 4
+    unknown = {"client": [f"phone {i}" for i in range(3)], "samples": pa.nulls(3, pa.int64())}
+    for name, values in ("participations", whole()), ("rounds", {"candidates": [3] * 4}), ("clients", unknown):
+        pq.write_table(pa.table(values), tmp_path / f"{name}.parquet")
+    assert read_log(tmp_path).samples is None
+
+
 def test_files_that_are_no_logs_are_refused(tmp_path):
     with pytest.raises(DataError, match="does not exist"):
         read_log(tmp_path / "none.csv")

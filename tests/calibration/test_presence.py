@@ -28,7 +28,7 @@ def log(spent_s, lost_in, candidates=None):
         work=np.ones(size),
         samples=None,
         outcome=np.where(cut_in == NOT_CUT, Outcome.DELIVERED, Outcome.DROPPED).astype(np.int64),
-        candidates=None if candidates is None else np.array(candidates),
+        candidates=np.array([] if candidates is None else candidates),
         notes=(),
     )
 

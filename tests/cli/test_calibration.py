@@ -76,7 +76,3 @@ def test_wrong_options_are_refused_in_a_sentence(log, tmp_path, arguments, said)
     with pytest.raises(FedsimError, match=said):
         fedsim(log, "--out", tmp_path / "x.toml", *arguments)
     assert not (tmp_path / "x.toml").exists()
-
-
-def test_it_stands_in_the_help():
-    assert "calibrate" in CliRunner().invoke(app, ["--help"]).stdout

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from fedsim.errors import DataError
-from fedsim.inputs.files import check_file, check_path, expanded, read_bytes, read_text, shortened
+from fedsim.inputs.files import check_file, check_path, read_bytes, read_text
 
 
 @pytest.fixture
@@ -60,13 +60,3 @@ def test_missing_files_and_other_texts_are_named(tmp_path):
 def test_paths_that_no_file_system_takes(path, words):
     with pytest.raises(DataError, match=words):
         check_path(path, DataError, "--out")
-
-
-def test_a_home_that_is_missing_is_said(monkeypatch):
-    with pytest.raises(DataError, match="HOME is not set"):
-        expanded("~nobody-of-this-name/x", DataError)
-    assert expanded("x", DataError).name == "x"
-
-
-def test_long_texts_are_cut():
-    assert len(shortened("a" * 1000)) == 82

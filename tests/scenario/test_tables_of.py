@@ -59,3 +59,9 @@ def test_rows_of_no_client_are_noted_and_other_files_are_left_alone(tmp_path, mo
         "devices.availability.path: t.csv: 1 of 3 rows not used: they are of no client of 2",
     )
     assert read_tables(Scenario(**TABLES)) == ()
+    monkeypatch.setenv("FEDSIM_DATA", str(tmp_path))
+    lacking = read_tables(
+        Scenario(**TABLES).replace({"learning": SPLIT["learning"] | {"data": "mnist", "split": "equal"}})
+    )
+    assert lacking[0].startswith("learning.data: mnist is not in")
+    assert "or fetch it: fedsim data mnist --download" in lacking[0]

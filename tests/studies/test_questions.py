@@ -8,6 +8,7 @@ import pytest
 
 from fedsim import Scenario, Study, simulate, sweep
 from fedsim.errors import FedsimError
+from fedsim.results import run as run_in_folder
 from fedsim.studies.comparing.why import why
 from fedsim.studies.figures.bars import draw_tornado, draw_why
 from fedsim.studies.questions.best import Over, best
@@ -36,6 +37,27 @@ def test_whatif_says_what_changed_and_when_the_runs_part():
     assert cut.why.difference == pytest.approx(-1.5)
     with pytest.raises(FedsimError, match="changes nothing"):
         what_if(run, {"rounds.count": 3})
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ("check", "cut.toml"),
+        ("whatif", "run", "--set", "rounds.policy={kind='deadline',deadline_s=1}"),
+        ("sweep", "cut.toml", "--grid", "rounds.policy.deadline_s=1,9", "--seeds", "1", "--jobs", "1"),
+        ("best", "cut.toml", "--over", "rounds.policy.deadline_s=1..2", "--for", "mean_round_s", "--trials", "1"),
+    ],
+)
+def test_each_command_tells_that_nothing_arrives(typed, tmp_path, monkeypatch, capsys):
+    """Rounds are short then, and best by that alone."""
+    from fedsim.cli import app
+
+    monkeypatch.chdir(tmp_path)
+    run_in_folder(ALL, tmp_path / "run", store=False)
+    cut = ALL.replace({"rounds.policy": {"kind": "deadline", "deadline_s": 1.0}})
+    (tmp_path / "cut.toml").write_text(cut.to_toml())
+    app([*typed], standalone_mode=False)
+    assert "rounds.policy: no client delivers within the deadline on average" in capsys.readouterr().err
 
 
 def test_whatif_finds_the_trainings_before_the_round_in_which_models_part(tmp_path):

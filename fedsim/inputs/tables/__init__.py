@@ -1,14 +1,13 @@
 """One reader of tables: placements, mobility, availability, rates, windows, values of clients, splits and logs."""
 
 from fedsim.inputs.tables.header import IDS
-from fedsim.inputs.tables.ids import Owned, clients_of, identified, note_order, owned
+from fedsim.inputs.tables.ids import clients_of, identified, note_order, owned
 from fedsim.inputs.tables.reading import counted, note, reading
 from fedsim.inputs.tables.spans import Intervals, read_spans
 from fedsim.inputs.tables.table import Table
-from fedsim.inputs.tables.times import DAY_S, GAP, TIMES, After, Instants, Origin, followed, instants, origin_of, picked
+from fedsim.inputs.tables.times import GAP, TIMES, After, Instants, Origin, followed, instants, origin_of, picked
 
 __all__ = [
-    "DAY_S",
     "GAP",
     "IDS",
     "TIMES",
@@ -16,7 +15,6 @@ __all__ = [
     "Instants",
     "Intervals",
     "Origin",
-    "Owned",
     "Table",
     "clients_of",
     "counted",

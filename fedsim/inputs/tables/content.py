@@ -1,10 +1,8 @@
 """Columns of a file by name: CSV in its dialects, Parquet, NPZ, each also packed by gzip."""
 
 import csv
-import gzip
 import io
 import re
-import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -13,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.errors import DataError
-from fedsim.inputs.archives import arrays_of_npz
-from fedsim.inputs.files import MAX_BYTES, read_bytes, shortened
+from fedsim.inputs.archives import arrays_of_npz, unpacked
+from fedsim.inputs.files import shortened
 from fedsim.inputs.pickles import unpickled
 from fedsim.inputs.tables.header import NUMBER
 from fedsim.inputs.tables.phones import of_pickle
@@ -30,14 +28,8 @@ _PICKLE: Final = re.compile(rb"\A(\x80|}q|\(dp?\d)")
 """How a pickle of a dictionary begins."""
 MAX_VALUES: Final = 1 << 27
 """Rows times columns of the largest Parquet table that is read."""
-_GZIP: Final = b"\x1f\x8b"
 _BINARY: Final = (b"PK\x03\x04", b"PAR1", b"\x89HDF", b"SQLite")
-_MARKS: Final = (
-    (b"\xff\xfe\0\0", "utf-32"),
-    (b"\0\0\xfe\xff", "utf-32"),
-    (b"\xff\xfe", "utf-16"),
-    (b"\xfe\xff", "utf-16"),
-)
+_MARKS: Final = {b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 """Byte-order marks of encodings other than UTF-8."""
 _COMMENTS: Final = re.compile(rb"(?:[ \t]*#[^\r\n]*[\r\n]+)+")
 _BLANK: Final = re.compile(rb"(?m)^[ \t]+\r?$")
@@ -49,20 +41,6 @@ _UNEQUAL: Final = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.
 
 def suffix_of(path: str | Path) -> str:
     return Path(str(path).lower().removesuffix(".gz")).suffix
-
-
-def unpacked(path: str | Path, where: str | None = None) -> bytes:
-    content = read_bytes(path, MAX_BYTES, DataError, where)
-    if not content.startswith(_GZIP):
-        return content
-    try:
-        with gzip.open(io.BytesIO(content)) as members:
-            plain = members.read(MAX_BYTES + 1)
-    except (zlib.error, OSError, EOFError) as error:
-        raise DataError(f"{where or path}: cannot be read: {error}") from None
-    if len(plain) > MAX_BYTES:
-        raise DataError(f"{where or path}: cannot be read: its gzip data are larger than {MAX_BYTES} bytes")
-    return plain
 
 
 def is_car_data(path: str | Path, where: str) -> bool:
@@ -79,7 +57,7 @@ def read_content(
     suffix = suffix_of(path)
     if suffix in _OTHERS:
         raise DataError(f"{where}: is no table; allowed: {', '.join(TABLES)} and other text, also with .gz behind")
-    content = unpacked(path, where)
+    content = unpacked(path, where=where)
     try:
         if suffix == ".npz":
             return dict(arrays_of_npz(content, where)), False
@@ -94,8 +72,7 @@ def read_content(
         return of_columns(columns, where), decimal_comma
     except DataError as error:
         raise error if str(error).startswith(where) else DataError(f"{where}: {error}") from None
-    # Arrow's own errors are children of these.
-    except (OSError, ValueError, KeyError, TypeError, IndexError, NotImplementedError, MemoryError) as error:
+    except Exception as error:  # whatever Arrow makes of a damaged file
         raise DataError(f"{where}: cannot be read: {str(error) or type(error).__name__}") from None
 
 
@@ -170,7 +147,7 @@ def utf8(content: bytes) -> bytes:
     """Return text in UTF-8 without a byte-order mark, refusing other encodings without one."""
     if content.startswith(_BINARY):
         raise DataError("is no text, whatever its suffix says; allowed: CSV, .parquet, .npz")
-    for mark, encoding in _MARKS:
+    for mark, encoding in _MARKS.items():
         if content.startswith(mark):
             try:
                 return content.decode(encoding).encode()
@@ -208,14 +185,14 @@ def as_numbers(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from fedsim.inputs.arrow import known_of, numbers_of, texts_of
+    from fedsim.inputs.arrow import known_of, numbers_of
 
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
             raise DataError(f"it has the shape {values.shape}; allowed: one value a row")
         if values.dtype.kind in "iufb":
             return values.astype(np.float64)
-        values = pa.chunked_array([texts_of(values.astype(str).tolist())])
+        values = as_texts(values)
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     if pa.types.is_timestamp(values.type):
@@ -228,11 +205,23 @@ def as_numbers(
         return np.full(len(values), np.nan)
     if pa.types.is_boolean(values.type) or pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
         return np.asarray(numbers_of(values.cast(pa.float64(), safe=False)), dtype=np.float64)
-    texts = pc.utf8_trim_whitespace(values.cast(pa.string())).combine_chunks()
-    texts = pc.if_else(pc.match_substring_regex(texts, _MISSING), pa.nulls(1, pa.string())[0], texts)
+    texts = as_texts(values)
     for numbers in (texts, pc.replace_substring(texts, ",", ".")) if decimal_comma else (texts,):
         with suppress(pa.ArrowInvalid):
             # Arrow goes on after a cell that is no number, slowly.
             pc.cast(numbers[:_TRIED], pa.float64())
             return np.asarray(numbers_of(pc.cast(numbers, pa.float64())))
     return texts
+
+
+def as_texts(values: "NDArray[Any] | pa.ChunkedArray") -> "pa.StringArray":
+    """Return texts without blanks around, and null for nothing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from fedsim.inputs.arrow import texts_of
+
+    texts = texts_of(values.astype(str).tolist()) if isinstance(values, np.ndarray) else values.cast(pa.string())
+    texts = pc.utf8_trim_whitespace(texts)
+    texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+    return pc.if_else(pc.match_substring_regex(texts, _MISSING), pa.nulls(1, pa.string())[0], texts)

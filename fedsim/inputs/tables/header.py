@@ -21,34 +21,6 @@ class Unit(NamedTuple):
         return values if self == other else values * self.times / self.over * other.over / other.times
 
 
-_SPELLED: Final = {
-    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
-    **dict.fromkeys(("mins", "minute", "minutes"), "min"),
-    **dict.fromkeys(("hr", "hrs", "hour", "hours"), "h"),
-    **dict.fromkeys(("kmh", "kph"), "km/h"),
-    **dict.fromkeys(("msec", "milliseconds"), "ms"),
-    **dict.fromkeys(("usec", "μs", "microseconds"), "us"),
-    **{name.lower(): name for name in (*MULTIPLES["dB"], "dBW")},
-    "days": "day",
-    "metres": "m",
-    "meters": "m",
-    **{
-        f"{k}{name}": f"{k.lower() if k == 'K' else k}{unit}"
-        for k in ("", *"kKMG")
-        for name, unit in (
-            ("bits/s", "bit/s"),
-            ("bitps", "bit/s"),
-            ("bit/s", "bit/s"),
-            ("bps", "bit/s"),
-            ("Bps", "B/s"),
-            ("B/s", "B/s"),
-            ("byte/s", "B/s"),
-            ("bytes/s", "B/s"),
-            ("flops/s", "flops"),
-        )
-    },
-}
-"""Further names of units."""
 _NO_SUFFIX: Final = {"b", "B", "d"}
 """Units that are letters of many a name."""
 
@@ -61,9 +33,10 @@ def _units() -> dict[str, Unit]:
         for name, size in sizes.items()
         if name not in _NO_SUFFIX
     }
+    known |= {name.lower(): known[name] for name in MULTIPLES["dB"]} | dict.fromkeys(("dBW", "dbw"), Unit("dBW"))
     # A charge is no energy, and a level over 1 W none over 1 mW: they are known, so that they are refused there.
-    known |= {"Ah": Unit("Ah"), "mAh": Unit("Ah", over=1e3), "dBW": Unit("dBW"), "day": Unit("s", 86_400.0)}
-    return known | {name: known[unit] for name, unit in _SPELLED.items()}
+    known |= {"Ah": Unit("Ah"), "mAh": Unit("Ah", over=1e3)}
+    return known | dict.fromkeys(("%", "percent", "pct"), Unit("shares", over=1e2))
 
 
 UNITS: Final = _units()
@@ -75,6 +48,8 @@ _SMALL: Final = {name.lower(): UNITS[name] for name in sorted(UNITS) if "B" not 
 """In small letters; of mW and MW the smaller one."""
 _QUOTIENT: Final = re.compile(r"(?:(.*)_)?([^_]+_per_[^_]+)")
 _LAST: Final = re.compile(r"(?:(.*)_)?([^_]+)")
+_RATES: Final = ("bps", "flops")
+"""Ends of units that are also names of columns."""
 NUMBER: Final = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$|^[+-]?(?i:inf|infinity)$"
 """A cell that is a number."""
 _BRACKETS: Final = re.compile(r"^(.*?)[\s_]*[\[(]\s*([^\[\]()]+?)\s*[\])]$")
@@ -97,7 +72,7 @@ class Name:
         last = re.sub("/sec(ond)?$", "/s", last, flags=re.IGNORECASE)
         # MB/S may be bits or bytes.
         small = "" if last.upper().endswith("B/S") and "B" in last else last.lower()
-        unit = UNITS.get(last, _SMALL.get(small)) if base or "/" in last or "flops" in small else None
+        unit = UNITS.get(last, _SMALL.get(small)) if base or "/" in last or small.endswith(_RATES) else None
         return cls(_plain(text), _plain(base if unit else text), unit)
 
 

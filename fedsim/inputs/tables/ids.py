@@ -15,7 +15,8 @@ _SHOWN: Final = 5
 _OTHER_IDS: Final = {"user", "user_id", "uid", "guid", "node", "node_id", "name", "worker", "party", "vehicle_id", "ue"}
 """Columns that may name clients, and are not taken for their ids."""
 _INDICES: Final = {"column_1", "unnamed:_0", "index", "_index_level_0_"}
-Each = Literal["one", "any"]
+Each = Literal["one", "some", "any"]
+"""How many rows a client has: one, at least one, or any number."""
 
 
 class Owned(NamedTuple):
@@ -29,7 +30,7 @@ def owned(table: Table, clients: int, each: Each, column: str | None = None) -> 
     """Return the rows of K clients; where each has one row, in the order of clients, and without ids row i for i."""
     name = table.find(*IDS) if column is None else table.called(column)
     if name is None:
-        if each == "any":
+        if each != "one":
             table.called(IDS[0])
         if table.rows < clients:
             table.refuse(f"it has {table.rows} rows; there must be one for each of the {clients} clients")
@@ -45,7 +46,7 @@ def owned(table: Table, clients: int, each: Each, column: str | None = None) -> 
         again = int(np.flatnonzero(ids == twice)[1])
         table.refuse(f"{name}, row {again + 1}: client {twice} has a row before; allowed: one of each client")
     without = np.flatnonzero(counts == 0)
-    if without.size and (each == "one" or not fits.all()):
+    if without.size and (each != "any" or not fits.all()):
         _, labels = identified(table, name)
         there: Iterable[object] = range(clients) if labels is None else list(current().clients)[:clients]
         table.refuse(
@@ -54,7 +55,7 @@ def owned(table: Table, clients: int, each: Each, column: str | None = None) -> 
         )
     table.note(int((~fits).sum()), f"of {table.rows:,} rows not used: they are of no client of {clients}")
     row = np.flatnonzero(fits)
-    if each == "any":
+    if each != "one":
         table.note(without.size, f"of {clients:,} clients have no row ({_shown(without.tolist())})")
         return Owned(row, ids[row])
     row = row[np.argsort(ids[row], kind="stable")]
@@ -88,7 +89,10 @@ def identified(table: Table, name: str, least: int = 0) -> tuple[IntArray, list[
     if table.is_numeric(name):
         return table.whole(name, least, f"whole numbers from {least}"), None
     place, labels = table.labels(name)
-    odd = [label is None or re.match(NUMBER, label) is not None for label in labels]
+    long = isinstance(table.values(name), np.ndarray)
+    odd = [
+        label is None or (re.match(NUMBER, label) is not None and not (long and label.isdecimal())) for label in labels
+    ]
     if any(odd):
         # Of numbers among names and names among numbers, the fewer.
         few = sum(odd) * 2 <= len(odd)

@@ -1,5 +1,6 @@
 """A table of a run: its columns by the names that are asked for, and refusals that say where a cell stands."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Never, Self
@@ -9,8 +10,8 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError, suggest
-from fedsim.inputs.tables.content import as_numbers, read_content
-from fedsim.inputs.tables.header import NUMBER, Name, Unit, meant
+from fedsim.inputs.tables.content import as_numbers, as_texts, read_content
+from fedsim.inputs.tables.header import NUMBER, UNITS, Name, Unit, meant
 from fedsim.inputs.tables.reading import counted, note
 from fedsim.units import Bound
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 _DECIMAL_COMMA: Final = r"^[+-]?\d+,\d+(?:[eE][+-]?\d+)?$"
 _THOUSANDS: Final = r"^\s*[+-]?\d{1,3},\d{3}\s*$"
+_PERCENT: Final = UNITS["%"]
+_SHARES: Final = Unit("shares")
+_NO_UNIT: Final = re.compile(r"_per_|[_ (][kmg](b|ibps)\)?$", re.IGNORECASE)
+"""Ends of names that look like a unit: a quotient, and mb, which may be bits or bytes."""
 _GREATEST: Final = 2.0**53
 Missing = Literal["refused", "nan"]
 
@@ -40,7 +45,8 @@ class Table:
 
     @property
     def rows(self) -> int:
-        return max((_length(values) for values in self.columns.values()), default=0)
+        values = self.columns.values()
+        return max((len(np.atleast_1d(one) if isinstance(one, np.ndarray) else one) for one in values), default=0)
 
     def refuse(self, why: str) -> Never:
         raise DataError(f"{self.where}: {why}")
@@ -86,11 +92,13 @@ class Table:
         return self._read[found]
 
     def _note_commas(self, found: str) -> None:
-        """Note commas that may part thousands: each stands before three digits."""
+        """Note commas that may part thousands: each stands before three digits; refuse dots beside commas."""
         import pyarrow.compute as pc
 
         column: Any = self.columns[found]
         with_comma = column.filter(pc.match_substring(column, ","))
+        if len(with_comma) and (row := pc.match_substring(column, ".").index(True).as_py()) >= 0:
+            self.refuse_cell(found, row, f"commas before decimals, as in {with_comma[0].as_py()}, or dots, not both")
         if len(with_comma) and pc.all(pc.match_substring_regex(with_comma, _THOUSANDS)).as_py():
             note(self.where, f"{found}: a comma stands before decimals, as in {with_comma[0].as_py()}")
 
@@ -115,6 +123,10 @@ class Table:
         self._check_twins(self.called(name), values)
         asked = Name.of(name).unit
         stated, to = self.unit(name) or given or asked or to, to or asked
+        if stated == _PERCENT and to in (None, _PERCENT):
+            to = _SHARES
+        if to and not (self.unit(name) or given) and _NO_UNIT.search(self.called(name)):
+            self.refuse(f"{self.called(name)} is in no unit of {to.of}; allowed: a name with such a unit, or without")
         if stated and given and self.unit(name) and self.unit(name) != given:
             self.refuse(f"{self.called(name)}: its name states another unit than the scenario; allowed: the same")
         if stated and to and stated.of != to.of:
@@ -140,19 +152,16 @@ class Table:
         own = Name.of(found)
         for twin in self.columns:
             other = Name.of(twin)
-            if (
-                twin == found
-                or other.base != own.base
-                or not (own.unit and other.unit and own.unit.of == other.unit.of)
-            ):
+            if twin == found or other.base != own.base or own.unit is None or other.unit is None:
+                continue
+            if own.unit.of != other.unit.of:
                 continue
             there = other.unit.to(own.unit, self._floats(twin))
             same = there.shape == values.shape and np.isclose(there, values, rtol=1e-6, atol=1e-9, equal_nan=True)
             if not np.all(same):
                 row = int(np.flatnonzero(~same)[0])
-                self.refuse_cell(
-                    twin, row, f"what {found} has there, {self.cell(found, row)}, or one of the two columns"
-                )
+                right = f"what {found} has there, {self.cell(found, row)}, or one of the two columns"
+                self.refuse_cell(twin, row, right)
 
     def whole(self, name: str, least: int = 0, allowed: str = "whole numbers from 0") -> IntArray:
         values = self._floats(name)
@@ -163,11 +172,14 @@ class Table:
 
     def labels(self, name: str) -> tuple[IntArray, list[str | None]]:
         """Return the place of each row's text among the different texts of a column, and these by their first rows."""
+        import pyarrow.compute as pc
+
         from fedsim.inputs.arrow import numbers_of, texts_of
 
-        values = self.values(name)
+        values = self._names(name)
         texts = texts_of(self.texts(name).tolist()) if isinstance(values, np.ndarray) else values
-        encoded = texts.dictionary_encode(null_encoding="encode")
+        # The same name may be written with an accent of its own, as files of another system are.
+        encoded = pc.utf8_normalize(texts, "NFC").dictionary_encode(null_encoding="encode")
         return numbers_of(encoded.indices).astype(np.int64), encoded.dictionary.to_pylist()
 
     def codes(self, name: str, labels: Sequence[str], absent: int) -> IntArray:
@@ -182,7 +194,7 @@ class Table:
 
     def texts(self, name: str) -> NDArray[Any]:
         """Return a column as texts, whatever it holds, with None where there is nothing."""
-        values = self.values(name)
+        values = self._names(name)
         if isinstance(values, np.ndarray):
             known = ~(np.isnat(values) if values.dtype.kind == "M" else np.isnan(values))
             whole = values.dtype.kind == "f" and bool(np.all(values[known] == np.rint(values[known])))
@@ -192,8 +204,15 @@ class Table:
         return np.array(values.to_pylist(), dtype=object)
 
     def is_numeric(self, name: str) -> bool:
-        values = self.values(name)
+        """Return whether a column holds numbers, none of them so long that it must be a name."""
+        values = self._names(name)
         return isinstance(values, np.ndarray) and values.dtype.kind == "f"
+
+    def _names(self, name: str) -> "NDArray[Any] | pa.StringArray":
+        """Return the values of a column, as texts where whole numbers are longer than numbers of a computer."""
+        values = self.values(name)
+        is_long = isinstance(values, np.ndarray) and values.dtype.kind == "f" and (np.abs(values) >= _GREATEST).any()
+        return as_texts(self.columns[self.called(name)]) if is_long else values
 
     def _floats(self, name: str) -> FloatArray:
         values = self.values(name)
@@ -205,7 +224,3 @@ class Table:
         if values.dtype.kind != "f":
             self.refuse_cell(name, 0, "numbers")
         return values
-
-
-def _length(values: "NDArray[Any] | pa.ChunkedArray") -> int:
-    return len(values) if not isinstance(values, np.ndarray) or values.ndim else 1

@@ -94,7 +94,7 @@ def instants(table: Table, name: str, given: Unit | None = None, least: float = 
         kind = None if isinstance(kept, np.ndarray) else kept.type
         zoned = kind.tz is not None if isinstance(kind, pa.TimestampType) else None
         return Instants(np.where(np.isnat(values), np.nan, values.astype(np.int64)), "date", zoned)
-    if table.is_numeric(name):
+    if isinstance(values, np.ndarray):
         return _of_numbers(table, name, given, least)
     if (dates := _of_dates(values)) is not None:
         return Instants(*dates)

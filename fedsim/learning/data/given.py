@@ -1,5 +1,6 @@
 """What arrays, frames, lists of samples and datasets of torch are as a data set: types, images, tokens, lengths."""
 
+import itertools
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -81,8 +82,10 @@ def array_of(value: Any) -> NDArray[Any]:
     """Return an array or a tensor as an array of numbers; bfloat16, which NumPy lacks, becomes float32."""
     torch = sys.modules.get("torch")  # who hands over a tensor has imported it
     if torch is not None and isinstance(value, torch.Tensor):
-        value = value.detach().cpu()
+        value = value.detach().cpu().to_dense()
         value = (value.float() if value.dtype == torch.bfloat16 else value).numpy()
+    if np.ma.is_masked(value):
+        raise DataError("samples or targets are masked in places; allowed: numbers everywhere, as by .filled(value)")
     found = np.asarray(value)
     if found.dtype == object and found.ndim:
         with suppress(ValueError):  # columns of several types, and of pandas' own
@@ -110,8 +113,8 @@ def _of_kind(fill: float, kind: np.dtype[Any]) -> Any:
 TARGET_FILL: Final = "target_fill"
 """Option of a class or function in a file: the number that fills up targets of several lengths."""
 
-_NOBODY: Final = ("None", "nan", "<NA>", "NaT")
-"""What stands for nothing among objects."""
+_NOBODY: Final = ("None", "nan", "<NA>", "NaT", "")
+"""What stands for nothing among objects and names."""
 _PAIR, _TRIPLE, _FOUR = 2, 3, 4
 _GREY_AXES, _COLOUR_AXES = 3, 4
 _CHANNELS: Final = ((1, 3), (2, 4))
@@ -176,7 +179,7 @@ def read(value: Any, target_fill: float | None, noun: str) -> Dataset | Undivide
         return _whole([_pair(parts[:2]), _pair(parts[2:])], target_fill, noun)
     if len(parts) == _PAIR and not all(map(_is_array, parts)):
         return _whole([_rows(part, noun) for part in parts], target_fill, noun)
-    x, y = _pair(parts[:2]) if len(parts) > 1 else _rows(value, noun)
+    x, y = _pair(parts) if len(parts) > 1 else _rows(value, noun)
     if len(x) != len(y) or len(x) <= 1:
         raise DataError(f"{noun}: {len(x)} samples and {len(y)} targets; allowed: as many, and at least two")
     return _whole([(x, y)], target_fill, noun, _users(parts[2], len(x), noun) if len(parts) == _TRIPLE else None)
@@ -189,13 +192,12 @@ def _users(value: Any, count: int, noun: str) -> IntArray:
             f"{noun}: its third part is {users.dtype} of shape {users.shape}; allowed: the user of each of the {count} "
             "samples, as whole numbers or names"
         )
-    if users.dtype.kind == "O":
+    if users.dtype.kind in "OU":
         users = users.astype(str)
         if (nobody := np.flatnonzero(np.isin(users, _NOBODY))).size:
             row = int(nobody[0])
-            raise DataError(
-                f"{noun}: its third part, row {row + 1}: {users[row]} is no user; allowed: one of each sample"
-            )
+            who = users[row] or "nothing"
+            raise DataError(f"{noun}: its third part, row {row + 1}: {who} is no user; allowed: one of each sample")
     return np.unique(users, return_inverse=True)[1].astype(np.int64)
 
 
@@ -214,12 +216,13 @@ def _is_split(value: Any) -> bool:
 
 def _pair(parts: Sequence[Any]) -> tuple[Rows, Rows]:
     names = [np.asarray(part.index).tolist() for part in parts if isinstance(part, Named)]
-    if len(names) == _PAIR and names[0] != names[1] and set(names[0]) == set(names[1]):
-        raise DataError(
-            "samples and targets have the same index in another order; allowed: rows in one order, such as "
-            "y.loc[x.index], or arrays, whose rows belong together by their places"
-        )
-    x, y = map(rows_of, parts)
+    for one, other in itertools.combinations(names, _PAIR):
+        if one != other and (set(one) == set(other) or list(range(len(one))) not in (one, other)):
+            raise DataError(
+                "samples, targets and users do not have the same index in the same order; allowed: rows in one order, "
+                "such as y.loc[x.index], or arrays, whose rows belong together by their places"
+            )
+    x, y = map(rows_of, parts[:_PAIR])
     if isinstance(parts[1], Framed) and isinstance(y, np.ndarray) and y.shape[1:] == (1,):
         y = y[:, 0]
     return x, y
@@ -346,6 +349,8 @@ def _alike(parts: Sequence[Rows], fill: float = 0) -> list[NDArray[Any]]:
     kind = np.result_type(*found)
     if kind.kind == "f":
         kind = np.dtype(np.float32)
+        if any(one.dtype == np.uint8 for one in found):
+            raise DataError("of two parts, one is uint8 and one floating-point numbers; allowed: one scale and type")
     return [one.astype(kind, copy=False) for one in found]
 
 

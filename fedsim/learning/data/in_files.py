@@ -1,12 +1,8 @@
 """A data set in public files of the data folder: fetched on request, found, compared with published checksums, read."""
 
 import functools
-import gzip
 import hashlib
 import re
-import wave
-import zipfile
-import zlib
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
@@ -20,7 +16,7 @@ from pydantic import AfterValidator
 from fedsim.arrays import BoolArray, IntArray
 from fedsim.capabilities import USERS
 from fedsim.errors import DataError
-from fedsim.inputs.files import check_file, read_bytes
+from fedsim.inputs.archives import unpacked
 from fedsim.learning.data.datasets import DATASETS, Dataset, Limited, data_folder
 from fedsim.registry import refusal
 
@@ -29,10 +25,6 @@ MAX_BYTES: Final = 1 << 31
 OR: Final = " or "
 """Between the ways in which a file of a set may lie in the data folder."""
 NAME: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,99}")
-_DAMAGE: Final = (
-    *(OSError, EOFError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RuntimeError),
-    *(MemoryError, zlib.error, wave.Error, zipfile.BadZipFile),
-)
 
 
 def _named(what: str) -> AfterValidator:
@@ -121,25 +113,30 @@ class InFiles(Limited):
     def available(self, data_dir: Path | None = None) -> bool:
         return bool(self.files(data_folder(data_dir)))
 
+    def lacking(self, data_dir: Path | None = None) -> str:
+        """Return in words which files are missing, and how to get them; nothing where none is."""
+        place, missing = data_folder(data_dir), ", ".join(self.missing(data_folder(data_dir)))
+        way = f"fetch it: {self._fetched_by(place)}" if self.archives else f"get it: {self.source}"
+        return missing and (
+            f"{DATASETS.kind_of(self)} is not in {place / self.where()} (missing: {missing}); name another folder with "
+            f"--data-dir or FEDSIM_DATA, or {way}"
+        )
+
+    def _fetched_by(self, place: Path) -> str:
+        return f"fedsim data {DATASETS.kind_of(self)} --download --data-dir {place}"
+
     def load(self, data_dir: Path | None = None) -> Dataset:
-        place, kind = data_folder(data_dir), DATASETS.kind_of(self)
-        files = self.files(place)
-        fetch = f"fedsim data {kind} --download --data-dir {place}"
-        if not files:
-            raise DataError(
-                f"{kind} is not in {place / self.where()} (missing: {', '.join(self.missing(place))}); name another "
-                "folder with --data-dir or FEDSIM_DATA, or "
-                + (f"fetch it: {fetch}" if self.archives else f"get it: {self.source}")
-            )
+        place, files = data_folder(data_dir), self.files(data_folder(data_dir))
+        if lacking := self.lacking(data_dir):
+            raise DataError(lacking)
         stamp = tuple((path.stat().st_mtime_ns, path.stat().st_size) for path in files)
         try:
             whole = _read(self.model_copy(update={"train_limit": None}), place.resolve(), stamp)
         except DataError as error:
             if not self.archives:
                 raise
-            raise DataError(
-                f"{kind} in {place / self.where()} is damaged ({error}); remove it and fetch it again: {fetch}"
-            ) from None
+            what = f"{DATASETS.kind_of(self)} in {place / self.where()} is damaged ({error})"
+            raise DataError(f"{what}; remove it and fetch it again: {self._fetched_by(place)}") from None
         return self.limited(whole)
 
     def download(self, data_dir: Path | None = None) -> None:
@@ -166,13 +163,7 @@ class InFiles(Limited):
 
     def content(self, path: Path) -> bytes:
         """Return the bytes of a file, plain or packed by gzip, once they have the published checksum, if any."""
-        if path.suffix == ".gz":
-            with form_of(path, "a file packed by gzip"), gzip.open(check_file(path, MAX_BYTES, DataError)) as packed:
-                found = packed.read(MAX_BYTES + 1)
-                if len(found) > MAX_BYTES:
-                    raise ValueError(f"more than {MAX_BYTES} bytes")
-        else:
-            found = read_bytes(path, MAX_BYTES, DataError)
+        found = unpacked(path, MAX_BYTES)
         name = path.name.removesuffix(".gz")
         md5 = hashlib.md5(found, usedforsecurity=False).hexdigest()
         if md5 != self.published.get(name, md5):
@@ -200,7 +191,9 @@ def form_of(path: Path, form: str) -> Iterator[None]:
     """Name a file and its form in the error of whatever reads a damaged one."""
     try:
         yield
-    except _DAMAGE as error:
+    except DataError:
+        raise
+    except Exception as error:  # whatever a library makes of a damaged file
         raise DataError(f"{path}: cannot be read as {form}: {type(error).__name__}: {error}") from None
 
 

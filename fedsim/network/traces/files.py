@@ -8,9 +8,10 @@ from pydantic import Field, model_validator
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError
+from fedsim.inputs.archives import unpacked
 from fedsim.inputs.paths import InputPath
-from fedsim.inputs.tables import GAP, IDS, After, Instants, Table, followed, instants, note, owned
-from fedsim.inputs.tables.content import TABLES, suffix_of, unpacked, utf8
+from fedsim.inputs.tables import GAP, IDS, TIMES, After, Instants, Table, followed, instants, note, owned
+from fedsim.inputs.tables.content import TABLES, suffix_of, utf8
 from fedsim.inputs.tables.header import UNITS, Name
 from fedsim.network.traces.capacity import Capacities
 from fedsim.registry import Settings
@@ -92,16 +93,16 @@ class RateFile(Settings):
         if not self._is_table:
             if mapping == "id":
                 raise DataError(f"{where}: mapping = 'id' is not allowed: it names no clients; allowed: a table")
-            return Capacities.of([packet_opportunities(utf8(unpacked(self.path, where)), where)], after, where), False
+            return Capacities.of(
+                [packet_opportunities(utf8(unpacked(self.path, where=where)), where)], after, where
+            ), False
         table = Table.read(self.path, field)
         if not 0 < table.rows <= MAX_PIECES:
             table.refuse(f"it has {table.rows} rows; allowed: 1 to {MAX_PIECES}")
         trace = table.find(*IDS) if self.trace is None else table.called(self.trace)
         by_id = mapping == "id" or (mapping is None and trace is not None and Name.of(trace).base in IDS[:2])
         if by_id:
-            row, owner = owned(table, clients, "any", trace)
-            if (without := np.setdiff1d(np.arange(clients), owner)).size:
-                table.refuse(f"client {without[0]} has no row; allowed: a trace for each of the {clients} clients")
+            row, owner = owned(table, clients, "some", trace)
         else:
             row, owner = np.arange(table.rows), _numbered(table, trace)
         rates = Capacities.of(self._from_table(table, row, owner), after, where)
@@ -124,6 +125,8 @@ class RateFile(Settings):
             times = instants(table, self.time, given)
         if times is not None:
             return _pieces(table, self.time or "", owner, times.at(row), rate_bps[row])
+        if (unread := table.find(*TIMES)) is not None:
+            note(table.where, f"{unread} is not read: each row lasts step_s = {self.step_s:g} s")
         if (unknown := np.flatnonzero(np.isnan(rate_bps))).size:
             table.refuse_cell(self.rate, int(unknown[0]), "numbers of at least 0 in rows of equal length")
         rows, step_s = row[np.argsort(owner, kind="stable")], self.step_s or 0.0

@@ -58,10 +58,11 @@ class Over:
 
 @dataclass(frozen=True)
 class Trial:
-    """Values that were tried, and the mean of each metric over the seeds; infinite where a run does not get there."""
+    """Values that were tried, what is said of their first run, and means of metrics; infinite if a run gets nowhere."""
 
     values: Mapping[str, Any]
     means: tuple[float, ...]
+    notes: tuple[str, ...] = ()
 
 
 def best(
@@ -94,13 +95,12 @@ def best(
         if new:
             variants = tuple(Variant(key, values) for key, values in new.items())
             result = run_study(Study("best", scenario, variants, numbers, names), folder, engine, quiet=True)
-            if result.failures:
-                (name, _), why = next(iter(result.failures.items()))
+            for (name, _), why in result.failures.items():
                 raise StudyError(f"best: {name}: {why}")
             for key, values in new.items():
                 found = [[result.values(name)[key, seed] for seed in numbers] for name in names]
                 means = (np.mean([v.value for v in of]) if all(v.reached for v in of) else math.inf for of in found)
-                done[key] = Trial(values, tuple(map(float, means)))
+                done[key] = Trial(values, tuple(map(float, means)), tuple(result[key, numbers[0]].notes))
                 tell(done[key])
         small = [np.multiply(signs, done[str(dict(values))].means) for values in some]
         return [tuple(np.where(np.isfinite(of), of, _NEVER).tolist()) for of in small]

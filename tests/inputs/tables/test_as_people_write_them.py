@@ -151,6 +151,7 @@ def packed(**columns):
         ("client,x_m,y_m\n1_0,1,2\n0,3,4\n", "client, row 2: '0' is not allowed"),
         ("client,x_m,y_m\n7,1,2\n-8,3,4\n", "client, row 2: '-8' is not allowed"),
         ('client,x_m,y_m\n1,"1,000",2\n0,3,4\n', "x_m, row 1: '1,000' is not allowed"),
+        ("client;x_m;y_m\n1;1.234;2\n0;0,5;4\n", "x_m, row 1: '1.234' is not allowed; .* 0,5, or dots, not both"),
         (f"client,x_m,y_m\n{ROWS}client,x_m,y_m\n", "client, row 3: 'client' is not allowed"),
     ],
 )
@@ -276,6 +277,13 @@ def test_an_end_in_a_far_century_is_refused_with_its_row(tmp_path):
 
 def test_units_of_bytes_are_no_bits_and_other_units_no_seconds(tmp_path):
     rows = "client,time_s,rate ({})\n0,0,1\n0,1,2\n1,0,3\n1,1,4\n"
+    assert (
+        read(tmp_path, "client,time_s,Mbps\n0,0,1\n0,1,2\n1,0,3\n1,1,4\n", rates, rate="Mbps", time="time_s")[0][0][0]
+        == 1e6
+    )
+    for unit in ("MB", "Kibps"):
+        with pytest.raises(DataError, match=r"is in no unit of bit/s|its name states bit; allowed"):
+            read(tmp_path, rows.format(unit), rates, rate=f"rate ({unit})", time="time_s")
     for unit, bits in (("KB/s", 8e3), ("kB/s", 8e3), ("Kbps", 1e3), ("MBPS", 1e6), ("Mbits/sec", 1e6)):
         assert read(tmp_path, rows.format(unit), rates, rate="rate", time="time_s")[0][0][0] == bits
     assert "read as bit/s" in read(tmp_path, rows.format("MB/S"), rates, rate="rate (MB/S)", time="time_s")[1]
@@ -297,6 +305,7 @@ def test_units_of_bytes_are_no_bits_and_other_units_no_seconds(tmp_path):
         ("v_kmh", "network.speed_m_per_s", 1 / 3.6),
         ("size_MB", "learning.model_bits", 8e6),
         ("gain", "network.gain_db", 1.0),
+        ("loss (%)", "network.loss", 0.01),
     ],
 )
 def test_units_of_columns_are_made_those_of_fields(column, field, right, tmp_path):

@@ -71,6 +71,17 @@ def test_names_are_the_same_clients_in_all_tables_of_a_run(tmp_path):
     assert any("1 clients (bob) are not named in a.path: t.csv" in sentence for sentence in run.notes)
 
 
+def test_whole_numbers_too_long_for_numbers_of_a_computer_are_names(tmp_path):
+    """As serial numbers of devices and ids of nodes are: their nearest floating-point numbers are the same."""
+    first, second = 11023987451233019281, 11023987451233019282
+    text = f"client,t_s,rate_bps\n{first},0,1\n{first},1,1\n{second},0,5\n{second},1,5\n"
+    assert owned(table(tmp_path, text), 2, "any").client.tolist() == [0, 0, 1, 1]
+    rates = RateFile(path=str(tmp_path / "t.csv"), time="t_s", trace="client")
+    assert rates.read().rate_bps.tolist() == [1, 1, 0, 5, 5, 0]
+    with pytest.raises(DataError, match="client, row 2: 'b' is not allowed; allowed: whole numbers from 0 in all rows"):
+        owned(table(tmp_path, f"client\n{first}\nb\n{second}\n"), 2, "any")
+
+
 def test_each_reader_of_a_run_goes_by_the_same_names(tmp_path):
     """Names in another order in each table: positions, ways, presence and values are those of the same clients."""
     (tmp_path / "places.csv").write_text("id,x_m,y_m\nc,3,0\na,1,0\nb,2,0\n")
@@ -108,7 +119,7 @@ def test_speeds_and_rates_of_clients_are_those_of_their_ids(tmp_path):
         "clients 0, 1, ... are b, a, c",
         "1 rows not used: a value is missing",
     ]
-    with pytest.raises(DataError, match="client 3 has no row; allowed: a trace for each of the 4 clients"):
+    with pytest.raises(DataError, match="no row of client 3; the ids in it are b, a, c, and"):
         RateFile(path=str(path), time="time_s").of_clients("a", 4, None, Streams(0))
     path.write_text("time_s,client,rate_bps\n0,0,1\n1,0,3\n0,1,-\n1,1,-\n")
     with pytest.raises(DataError, match="1 clients have rows without any rate"):

@@ -230,10 +230,12 @@ class Needy(Texts):
         ((np.zeros((4, 3, 5, 1), np.uint8), Y[:4]), r"which axis has the channels cannot be told; allowed"),
         ((np.zeros((4, 5, 5, 5), np.uint8), Y[:4]), r"which axis has the channels cannot be told; allowed"),
         ((X, Y, np.array(["a", None] * 10)), r"its third part, row 2: None is no user; allowed: one of each sample"),
-        (
-            (pandas.DataFrame(X), pandas.Series(Y, range(20)[::-1])),
-            r"the same index in another order; allowed: rows in",
-        ),
+        ((pandas.DataFrame(X), pandas.Series(Y, range(20)[::-1])), "the same index in the same order; allowed: rows"),
+        ((pandas.DataFrame(X), Y, pandas.Series(Y, range(20)[::-1])), "users do not have the same index in the same"),
+        ((pandas.DataFrame(X, range(1, 21)), pandas.Series(Y, range(2, 22))), "do not have the same index"),
+        ((X, Y, np.array(["a", ""] * 10)), r"its third part, row 2: nothing is no user"),
+        ((np.ma.masked_greater(X, 0.5), Y), "masked in places; allowed: numbers everywhere"),
+        ((np.zeros((4, 5, 5), np.uint8), Y[:4], np.zeros((4, 5, 5)), Y[:4]), "one is uint8 and one floating-point"),
         (pandas.DataFrame(X), r"DataFrame does not say which of its columns are targets; allowed: a Dataset"),
         ((X, np.array(["a", "b"] * 10)), r"such as .*'a'.* are no numbers; allowed: numbers; names become"),
         ((pandas.DataFrame(X).assign(town="Rome"), Y), r"such as 'Rome' are no numbers"),
@@ -249,7 +251,8 @@ def test_frames_are_read_by_their_places_not_by_their_labels():
     wanted = dataset_of((X, Y)).digest
     order = RNG.permutation(20)
     x, y = pandas.DataFrame(X, index=order), pandas.Series(Y, index=order)
-    for given in ((x, y), (x, y.to_frame()), (x, y.astype("Int64")), (x, y.astype("category"))):
+    sparse = torch.tensor(X).to_sparse(), torch.tensor(Y)
+    for given in ((x, y), (x, y.to_frame()), (x, y.astype("Int64")), (x, y.astype("category")), sparse):
         assert dataset_of(given).digest == wanted
     flags = dataset_of((x.assign(flag=[True, False] * 10), y))
     assert flags.train_x.shape == (16, 4)

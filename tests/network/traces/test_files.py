@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from fedsim.errors import DataError
+from fedsim.inputs.tables import reading
 from fedsim.network.traces.files import RateFile, packet_opportunities
 
 ROWS = "t,down,up,who\n10,4,1,a\n12,0,2,a\n13,8,1,a\n0,6,6,b\n1,2,2,b\n"
@@ -42,8 +43,10 @@ def test_units_and_rows_of_equal_length(folder):
         found = RateFile(path="u.csv", rate="r", unit=unit, time="t", time_unit="ms").read()
         assert found.mean_bps.tolist() == [bps]
         assert found.period_s.tolist() == [1.0]
-    found = RateFile(path="t.csv", rate="down", step_s=0.5).read()
+    with reading() as run:
+        found = RateFile(path="t.csv", rate="down", step_s=0.5).read()
     assert found.edge_s.tolist() == [0, 0.5, 1, 1.5, 2, 2.5]
+    assert "t.csv: t is not read: each row lasts step_s = 0.5 s" in run.notes
 
 
 def test_packets_of_mahimahi(folder):

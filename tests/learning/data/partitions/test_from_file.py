@@ -43,14 +43,11 @@ def test_row_by_row_or_by_the_number_of_the_sample(tmp_path):
         ("client\n0\n1\n", "has 2 rows; there must be one for each of the 5 training samples"),
         ("client\n0\n1\n3\n0\n0\n", "client, row 3: '3' is not allowed; allowed: whole numbers from 0 to 2, -1 for no"),
         ("client\n0\n1\n-2\n0\n0\n", "client, row 3: '-2' is not allowed"),
-        ("client\n0\n1\n0.5\n0\n0\n", "client, row 3: '0.5' is not allowed"),
         ("client\n0\n\n1\n1\n0\n", "client, row 2: nothing is not allowed; allowed: whole numbers"),
         ("client\n0\n1\n1\nx\n0\n", "client, row 4: 'x' is not allowed; allowed: whole numbers"),
-        ("client,client\n0,1\n0,1\n0,1\n0,1\n0,1\n", "two columns 'client'; allowed: one of each name"),
         ("sample,client\n5,0\n", "sample, row 1: '5' is not allowed; allowed: 0 to 4"),
         ("sample,client\n1,0\n1,2\n", "sample 1 has two rows"),
         ("client,Index\n1,0\n1,5\n", "Index, row 2: '5' is not allowed; allowed: 0 to 4"),
-        ("", "cannot be read"),
     ],
 )
 def test_what_states_no_division_is_refused_by_name(tmp_path, text, words):
@@ -67,9 +64,3 @@ def test_arrays_that_state_no_division_are_refused(tmp_path):
     np.savez(path, client=np.array([0, 1, 2]), sample=np.array([0, 1]))
     with pytest.raises(DataError, match="sample: it has 2 rows and the table 3"):
         parts(path)
-    path = tmp_path / "objects.npz"
-    np.savez(path, client=np.array([0, None, 1, 1, 1], dtype=object))
-    with pytest.raises(DataError, match="arrays of objects are pickles"):
-        parts(path)
-    with pytest.raises(DataError, match="No such file"):
-        parts(tmp_path / "division.pkl")
