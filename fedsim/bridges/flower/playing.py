@@ -9,6 +9,7 @@ import numpy as np
 from fedsim.bridges.flower.exchanges import Exchange, Replies, Stage
 from fedsim.bridges.flower.timeouts import UntilTimeout
 from fedsim.bridges.testbed import RoundResult, Testbed
+from fedsim.errors import StepError
 from fedsim.history.outcomes import Outcome
 
 Counts = Literal["samples", "flops", "compute_s"]
@@ -52,7 +53,9 @@ class Playing:
         """Play messages that wait, and let time pass until one of some messages is answered."""
         while wanted and not any(one.is_answered(self._testbed.now_s) for one in wanted):
             if wave := self._wave(exchanges):
-                self._play_round(wave, math.inf, to_first=True)
+                # A round does not end with the reply to a message of an earlier one.
+                alone = not self._busy and len(wave) == len(self._waiting(exchanges))
+                self._play_round(wave, math.inf if alone else self._testbed.now_s, to_first=True)
             else:
                 self._pass(min(one.known_s for one in wanted))
 
@@ -61,13 +64,16 @@ class Playing:
         until_s = self._testbed.now_s + seconds
         while self._testbed.now_s < until_s:
             if wave := self._wave(exchanges):
-                self._play_round(wave, until_s)
+                # A message that waits leaves when its node is free, and not when others are.
+                alone = len(wave) == len(self._waiting(exchanges))
+                self._play_round(wave, until_s if alone else self._testbed.now_s)
             else:
                 self._pass(until_s, to_arrival=bool(self._waiting(exchanges)))
 
     def _free(self) -> list[int]:
         """Return the clients that are available now and have no message; if there is none, wait until there is."""
-        self._refuse_end()
+        if self._testbed.over:
+            raise RunIsOver
         clients: list[int] = self._testbed.view().client.tolist()
         self._pass(self._testbed.now_s)
         for client in self._busy.keys() & set(clients):
@@ -80,23 +86,19 @@ class Playing:
 
     def _wave(self, exchanges: Iterable[Exchange]) -> list[Exchange]:
         """Return the first message that waits to each client that does not work."""
-        if not (waiting := self._waiting(exchanges)):
-            return []
-        if any(one.client in self._busy for one in waiting):
-            self._free()
+        waiting = self._waiting(exchanges)
         first = {one.client: one for one in reversed(waiting)}
         return [one for one in waiting if first[one.client] is one and one.client not in self._busy]
 
     def _pass(self, until_s: float, *, to_arrival: bool = True) -> None:
         """Let time pass up to an instant, or to the first reply of a client that has gone on."""
-        self._refuse_end()
         self.just_played = False
-        for arrival in self._testbed.advance(max(until_s, self._testbed.now_s), to_arrival=to_arrival):
+        try:
+            arrivals = self._testbed.advance(max(until_s, self._testbed.now_s), to_arrival=to_arrival)
+        except StepError:  # of a run that is over
+            raise RunIsOver from None
+        for arrival in arrivals:
             self._arrived_late(arrival.client, arrival.time_s)
-
-    def _refuse_end(self) -> None:
-        if self._testbed.over:
-            raise RunIsOver
 
     def _play_round(self, wave: list[Exchange], end_s: float, *, to_first: bool = False) -> None:
         """Play a round with one message to each of some clients, up to an instant at most, or to its first reply."""

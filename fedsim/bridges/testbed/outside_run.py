@@ -177,6 +177,15 @@ class OutsideRun:
             raise self.over(call)
         return asked
 
+    def leave_report(self, call: str) -> None:
+        """Go on from a round that is over, without a wait for candidates of the next one."""
+        if self._history is None and (self.stepping.asked is Asked.REPORT or not self.stepping.begun):
+            self.stepping.answer(None)
+            self.stepping.go_on(self.stepping.now_s)
+            self.on_pause()
+        if self._history is not None or self.stepping.over:
+            raise self.over(call)
+
     def to_question(self, *, past_arrivals: bool = True) -> Asked | None:
         """Go on until the server waits for clients; None if the run is over."""
         stepping = self.stepping

@@ -53,7 +53,7 @@ class Stepping:
             self._decisions.answer(answer)
 
     def let_pass(self, until_s: float, *, to_arrival: bool = False) -> None:
-        """Let time pass while a server waits for a cohort, up to an instant, or to that of the first arrival."""
+        """Let time pass while a server waits for candidates or a cohort, to an instant or that of the first arrival."""
         env, latest_s = self._server.env, until_s + TIE_ULPS * math.ulp(until_s)
 
         def arrived() -> bool:
@@ -62,7 +62,7 @@ class Stepping:
         self._step(lambda: self.asked is Asked.REPORT or env.peek() > latest_s or arrived())
         if self.asked is not Asked.REPORT and not arrived():
             self.move_to(until_s)
-        if not self._ended:
+        if not self._ended and self.asked is not None:
             self._end_for_nobody()
             self.go_on()
 

@@ -350,12 +350,14 @@ class Testbed(FirstSight):
         end_s = checked_wait("advance", "until_s", until_s, self.now_s)
         if end_s == math.inf:
             raise StepError("advance: until_s: inf is not allowed; it must be a finite instant")
-        run, asked = self._run, self._run.question("advance")
-        if asked is Asked.COHORT:
+        run = self._run
+        if run.concurrency is None:
+            run.leave_report("advance")
             run.stepping.let_pass(end_s, to_arrival=to_arrival)
             new = run.decisions.take_ended()
             self._ended += new
             return tuple(arrival_of(one, i, time_s, self._version) for one, i, time_s in new)
+        run.question("advance")
         found: list[Arrival] = []
         while self._arrivals.waiting or (self.now_s < end_s and not (to_arrival and found) and not self.over):
             if not self._arrivals.waiting and not self.in_flight:

@@ -9,6 +9,8 @@ pytest.importorskip("flwr", reason="the extra 'flower' is not installed")
 from flwr.app import Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp.strategy import FedAvg
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fedsim.bridges.flower import FromInstruction, SimulatedGrid
 from fedsim.bridges.flower import grid as grid_module
@@ -215,6 +217,52 @@ def test_where_all_nodes_work_the_first_reply_is_not_lost():
 
     served(plain_scenario(2, **QUICK), do)
     assert seen == {"nodes": 2, "now_s": 2.0, "replies": [True]}
+
+
+def queues(nodes, works_s, sleep_s):
+    """Return when a ServerApp finds each message answered, where each node is a queue."""
+    free_s, sent, found, now_s = [0.0] * nodes, [], [], 0.0
+    waiting, pushed = set(), list(range(nodes))
+    while len(found) < 8:
+        for node in pushed:
+            waiting.add(len(sent))
+            free_s[node] = max(free_s[node], now_s) + works_s[len(sent)]
+            sent.append((free_s[node], node))
+        now_s = now_s + sleep_s if sleep_s else max(now_s, min(sent[i][0] for i in waiting))
+        there = sorted(i for i in waiting if sent[i][0] <= now_s)
+        found += [(now_s, i) for i in there]
+        waiting.difference_update(there)
+        pushed = [sent[i][1] for i in there for _ in range(1 + (i == 0))]
+    return found
+
+
+@pytest.mark.parametrize("sleep_s", [1.0, 0.0])
+@given(st.integers(1, 4), st.lists(st.sampled_from((0.5, 2.0, 3.25, 7.0)), min_size=20, max_size=20))
+@settings(max_examples=10)
+def test_nodes_are_queues(sleep_s, nodes, works_s):
+    """A ServerApp sends a node two messages for the reply to its first one, and one for each other reply."""
+    seen = []
+
+    def main(grid, context):
+        flying, pushed, count = {}, list(range(nodes)), 0
+        while len(seen) < 8:
+            for node in pushed:
+                message = ask(grid, NODES[0] + node)
+                message.content["config"]["work_s"] = works_s[count]
+                flying[next(iter(grid.push_messages([message])))] = count, node
+                count += 1
+            time.sleep(sleep_s)
+            names = [one.metadata.reply_to_message_id for one in grid.pull_messages(list(flying))]
+            there = sorted(flying.pop(name) for name in names)
+            seen.extend((grid.now_s, i) for i, _ in there)
+            pushed = [node for i, node in there for _ in range(1 + (i == 0))]
+
+    zero = {"kind": "constant", "value_s": 0.0}
+    scenario = plain_scenario(nodes, network={"kind": "latency", "downlink": zero, "uplink": zero})
+    foresight = FromInstruction(lambda message, _: float(message.content["config"]["work_s"]))
+    grid = SimulatedGrid(scenario, make_client_app(), counts="compute_s", foresight=foresight)
+    grid.serve(make_plain_server_app(main))
+    assert seen == queues(nodes, works_s, sleep_s)
 
 
 @pytest.fixture

@@ -210,6 +210,15 @@ def test_time_passes_up_to_an_arrival():
     assert found == [([2], 6.0), ([3], 7.0), ([], 8.0)]
 
 
+def test_time_passes_to_its_end_where_all_clients_are_busy():
+    """Client 0 is back after 4 s."""
+    testbed = Testbed(by_hand(rounds=rounds(policy={"kind": "deadline", "deadline_s": 2.0}, late="drop")))
+    testbed.round([0, 1, 2, 3])
+    assert testbed.advance(3.0) == ()
+    assert testbed.now_s == 3.0
+    assert [one.client for one in testbed.advance(4.5)] == [0]
+
+
 def test_time_that_passes_ends_the_run_at_its_last_second():
     """Client 0 delivers at 4 s; no cohort is sent for the round that begins then."""
     testbed = Testbed(by_hand(rounds=rounds(policy="wait-for-all", until_s=10.0)))
