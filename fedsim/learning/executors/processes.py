@@ -10,9 +10,9 @@ from typing import Any, Final
 from fedsim.learning.executors.contracts import TrainingSetup, check_cpu
 from fedsim.learning.executors.cores import worker_count
 from fedsim.learning.executors.sequential import SequentialExecutor
+from fedsim.learning.executors.spreading import NO_MODEL, SpreadingExecutor, spread, unlike
 from fedsim.learning.executors.workers import pool, worker
 from fedsim.learning.executors.workers.segments import Segment
-from fedsim.learning.executors.workers.spreading import NO_MODEL, SpreadingExecutor, spread, unlike
 
 _NUMBERS: Final = itertools.count()
 _DATA: Final[dict[int, Segment]] = {}
@@ -59,15 +59,17 @@ class ProcessesExecutor(SpreadingExecutor):
         segment = Segment(models if self.workers > 1 else ())
         bare = [job._replace(base=NO_MODEL) for job in jobs]
 
-        def there(_: int, share: Sequence[int]) -> Any:
+        def there(share: Sequence[int]) -> Any:
             asked = self._sent, [bare[i] for i in share], [places[i] for i in share], segment.shared
-            try:
-                return pool.pool(self.workers - 1).submit(worker.compute, *asked).result()
-            except BrokenProcessPool as error:
-                raise pool.lost(error) from None
+            return pool.pool(self.workers - 1).submit(worker.compute, *asked)
 
         def here(index: int) -> Any:
             return self._trainer.compute(jobs[index], index)
 
         with self._trainer.turn():
-            return spread(costs, self.workers - 1, there, here=here, end=pool.end)
+            if self.workers == 1:
+                return [here(index) for index in range(len(jobs))]
+            try:
+                return spread(costs, self.workers, there, here, pool.end)
+            except BrokenProcessPool as error:
+                raise pool.lost(error) from None

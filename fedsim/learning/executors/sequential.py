@@ -24,6 +24,7 @@ from fedsim.learning.executors.contracts import (
 )
 from fedsim.learning.executors.cores import worker_count
 from fedsim.learning.executors.own_code import named_faults
+from fedsim.learning.executors.spreading import spread
 from fedsim.learning.executors.trainer import Trainer, one_thread
 from fedsim.learning.generators import torch_generator
 from fedsim.learning.models.flat_module import FlatModule
@@ -107,7 +108,7 @@ class SequentialExecutor:
         if min(self.threads, len(jobs)) > 1:
             seed = int(copy.deepcopy(jobs[0].rng).integers(2**63))  # of what threads draw in turn with ``fast``
             with one_thread(self._setup), torch_generator(seed):
-                return self._shared(list(enumerate(jobs)), self.threads)
+                return self._shared(jobs, self.threads)
         return (self._alone(job, place) for place, job in enumerate(jobs))
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
@@ -120,25 +121,28 @@ class SequentialExecutor:
 
     def _scores(self, chunks: Sequence[Chunk]) -> list[FloatArray]:
         with self.trainer.turn():
-            return self._shared(list(enumerate(chunks)), self._scoring_threads)
+            return self._shared(chunks, self._scoring_threads)
 
-    def _shared(self, items: Sequence[tuple[int, Any]], threads: int) -> list[Any]:
-        """Return the results of jobs or chunks, in their order; a thread takes the next with a free trainer."""
+    def _shared(self, items: Sequence[Any], threads: int) -> list[Any]:
+        """Return the results of jobs or chunks, in their order; a thread computes a share with a free trainer."""
         threads = min(threads, len(items))
         if threads < 2:
-            return [self.trainer.compute(item, place) for place, item in items]
+            return [self.trainer.compute(item, place) for place, item in enumerate(items)]
         while len(self._trainers) < threads:
             self._trainers.append(Trainer(self._setup, self._device))
         free: SimpleQueue[Trainer] = SimpleQueue()
-        for trainer in self._trainers[:threads]:
+        for trainer in self._trainers[1:threads]:
             free.put(trainer)
 
-        def one(item: tuple[int, Any]) -> Any:
+        def there(share: Sequence[int]) -> list[Any]:
             trainer = free.get()
             try:
-                return trainer.compute(item[1], item[0], seeds=False)
+                return [trainer.compute(items[i], i, seeds=False) for i in share]
             finally:
                 free.put(trainer)
 
-        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            return list(pool.map(one, items))
+        def here(index: int) -> Any:
+            return self.trainer.compute(items[index], index, seeds=False)
+
+        with ThreadPoolExecutor(threads - 1, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            return spread([1.0] * len(items), threads, lambda share: pool.submit(there, share), here)

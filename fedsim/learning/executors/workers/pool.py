@@ -13,8 +13,8 @@ from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any, Final
 
 from fedsim.errors import FedsimError
+from fedsim.learning.executors.portable import module_path
 from fedsim.learning.executors.workers import worker
-from fedsim.learning.executors.workers.portable import module_path
 
 _PATIENCE_S: Final = 5.0
 _STARTING: Final = threading.RLock()

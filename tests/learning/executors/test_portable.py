@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from fedsim.learning import MLP, LocalTraining, TrainingSetup
-from fedsim.learning.executors.workers.portable import by_value, from_bytes, portable
+from fedsim.learning.executors.portable import by_value, from_bytes, portable
 from fedsim.learning.executors.workers.segments import Segment
 from fedsim.learning.executors.workers.worker import Worker
 

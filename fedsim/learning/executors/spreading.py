@@ -1,10 +1,9 @@
 """Jobs of one call in shares for workers; these become smaller the less is left, so that all end at about one time."""
 
-import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +13,7 @@ from fedsim.errors import PartError
 from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.chunks import Chunk, evaluated
 from fedsim.learning.executors.contracts import EvaluationJob, TrainingJob, TrainingResult, TrainingSetup
-from fedsim.learning.executors.workers.portable import from_bytes
+from fedsim.learning.executors.portable import from_bytes
 
 _SHARES: Final = 3
 """Part of a worker's share of what is left that it takes at once."""
@@ -62,72 +61,44 @@ def unlike(jobs: Sequence[Any]) -> tuple[list[Vector], list[int]]:
 
 def spread(
     costs: Sequence[float],
-    workers: int,
-    there: Callable[[int, Sequence[int]], Any],
-    *,
+    takers: int,
+    submit: Callable[[Sequence[int]], Future[Any]],
     here: Callable[[int], Any] | None = None,
-    ready: Callable[[int], bool] = lambda _: True,
-    end: Callable[[], None],
+    end: Callable[[], None] = lambda: None,
 ) -> list[Any]:
-    """Return the results of all jobs, of which workers take shares, and this process one after the other.
+    """Return the results of all jobs, in shares for so many takers, the longest jobs first.
 
-    A worker is called from a thread of its own, whenever it is ready. ``end`` is called at an interrupt.
+    This process is one of them if it computes jobs ``here``: from the short end those that no worker has begun. ``end``
+    is called at an interrupt.
     """
-    waiting, found = _Waiting(costs, workers + (here is not None)), dict[int, Any]()
-
-    def feed(worker: int) -> None:
-        try:
-            while waiting.any():
-                if ready(worker) and (share := waiting.share()):
-                    found.update(zip(share, _sound(there(worker, share), share), strict=True))
-        finally:
-            waiting.clear()  # after a failure nothing more begins
-
-    with ThreadPoolExecutor(max(1, workers)) as threads:
-        try:
-            feeding = [threads.submit(feed, worker) for worker in range(workers)]
-            while here is not None and (index := waiting.one()) is not None:
-                found[index] = here(index)
-            for one in feeding:
-                one.result()
-        except BaseException as error:
-            waiting.clear()
-            if not isinstance(error, Exception):
-                end()
-            raise
+    shares, futures, found = list(_shares(costs, takers)), list[Future[Any]](), dict[int, Any]()
+    try:
+        futures += map(submit, shares)
+        for share, future in zip(reversed(shares), reversed(futures), strict=True):
+            if here is not None and future.cancel():
+                found.update((index, here(index)) for index in share)
+        for share, future in zip(shares, futures, strict=True):
+            if not future.cancelled():
+                found.update(zip(share, _sound(future.result(), share), strict=True))
+    except BaseException as error:
+        running = [future for future in futures if not future.cancel()]  # nothing more begins
+        if isinstance(error, Exception):
+            wait(running)
+        else:
+            end()
+        raise
     return [found[i] for i in range(len(costs))]
 
 
-class _Waiting:
-    """Jobs of one call that no process has taken, the longest first."""
-
-    def __init__(self, costs: Sequence[float], processes: int) -> None:
-        self._costs, self._shares, self._left = costs, _SHARES * processes, float(sum(costs))
-        self._queue, self._lock = deque(sorted(range(len(costs)), key=lambda i: -costs[i])), threading.Lock()
-
-    def any(self) -> bool:
-        return bool(self._queue)
-
-    def share(self) -> list[int]:
-        """Take jobs for a worker, from the long end."""
-        with self._lock:
-            limit, found = self._left / self._shares, list[int]()
-            while self._queue and (not found or self._costs[self._queue[0]] <= limit):
-                found.append(self._queue.popleft())
-                limit -= self._costs[found[-1]]
-            self._left -= sum(self._costs[one] for one in found)
-            return found
-
-    def one(self) -> int | None:
-        """Take a job for this process, from the short end."""
-        with self._lock:
-            index = self._queue.pop() if self._queue else None
-            self._left -= 0.0 if index is None else self._costs[index]
-            return index
-
-    def clear(self) -> None:
-        with self._lock:
-            self._queue.clear()
+def _shares(costs: Sequence[float], takers: int) -> Iterator[list[int]]:
+    left, queue = float(sum(costs)), deque(sorted(range(len(costs)), key=lambda i: -costs[i]))
+    while queue:
+        limit, share = left / (_SHARES * takers), list[int]()
+        while queue and (not share or costs[queue[0]] <= limit):
+            share.append(queue.popleft())
+            limit -= costs[share[-1]]
+        left -= sum(costs[one] for one in share)
+        yield share
 
 
 def _sound(answer: Any, share: Sequence[int]) -> Any:
