@@ -1,9 +1,8 @@
-"""Whether a training with a user's own code repeats, tried on standard jobs before a run."""
+"""Whether a training with a user's own code repeats, under each executor, tried on standard jobs before a run."""
 
 import hashlib
 import random
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -12,97 +11,33 @@ from torch import Tensor
 from fedsim.answers import FAILURES
 from fedsim.errors import FedsimError
 from fedsim.learning.executors.chunks import Chunk
-from fedsim.learning.executors.contracts import StateError, TrainingJob, TrainingResult, TrainingSetup
+from fedsim.learning.executors.contracts import StateError, TrainingJob, TrainingResult
 from fedsim.learning.executors.trainer import Trainer
 from fedsim.learning.generators import seed_generators
 from fedsim.learning.models.own.trial import content_of
 from fedsim.learning.models.settings import own_name
 
 _SAMPLES: Final = 12
-_BATCHES: Final = 2
-_FIRST_AGAIN: Final = 8
-_MOST_AGAIN: Final = 128
+_STEPS: Final = 2
+_AGAIN: Final = 8, 128
+"""After how many trainings a standard one is repeated at first, and at last."""
 
 
 def standard_jobs(trainer: Trainer) -> list[TrainingJob]:
-    """Return two short jobs on samples from all over the data, whose last batch is a short one."""
+    """Return two jobs of two steps on samples from all over the data; the last batch is a short one, where some are."""
     local, layout, count = trainer.setup.local, trainer.flat.layout, len(trainer.setup.data.train_y)
     full = local.batch_size
     size = min(_SAMPLES if full > _SAMPLES else full + max(1, full // 2), count)
-    most = int(local.batches(size, 1.0, layout.smallest_batch))
-    work = min(1.0, _BATCHES / max(1, most))
+    work = _STEPS / max(1, int(local.batches(size, 1.0, layout.smallest_batch)))
     rows = np.linspace(0, count - 1, size).astype(np.int64)
     every = (rows, rows[::-1].copy())
     return [TrainingJob(layout.initial, one, work, np.random.default_rng(place)) for place, one in enumerate(every)]
 
 
-def unlike_eager(trainer: Trainer, found: Sequence[TrainingResult], tolerance: float = 0.0) -> str:
-    """Return how far results of the standard jobs are from the trainer's, in words; empty within the tolerance."""
-    with trainer.turn():
-        wanted = [trainer.train(job) for job in standard_jobs(trainer)]
-    for one, right in zip(found, wanted, strict=True):
-        apart, most = (float(np.abs(array).max()) for array in (one.difference - right.difference, right.difference))
-        same = one.difference.tobytes() == right.difference.tobytes()
-        if not (same or (tolerance and apart <= tolerance * (most + 1e-6))):
-            return f"{apart:.1e} where a training changes numbers by up to {most:.1e}"
-    return ""
-
-
-def kept_beside(trainer: Trainer) -> str:
-    """Return what a training changes beside numbers and torch's generator, in words; empty if nothing.
-
-    Tensors that passes leave to look at do not count.
-    """
-    if trainer.sandbox is None:
-        return ""
-    parts = trainer.setup.task, trainer.setup.algorithm
-    before = [content_of(one) for one in parts]
-    (job, _), (again, _) = standard_jobs(trainer), standard_jobs(trainer)
-    seed = trainer.drawing.batches(again).seed
-    with trainer.turn(), trainer.sandbox.noting() as changed:
-        trainer.train(job)
-        drawn = repr((random.getstate(), np.random.get_state()))  # noqa: NPY002 - user code draws from it
-        seed_generators(seed, every=True)
-        seeded = repr((random.getstate(), np.random.get_state()))  # noqa: NPY002
-    if changed and not (all(_is_shown(value) for _, value in changed) and _forgets_alike(trainer.setup)):
-        return f"the attribute {changed[0][0]}"
-    for one, known in zip(parts, before, strict=True):
-        if content_of(one) != known:
-            return f"the state of {type(one).__name__}"
-    return "" if drawn == seeded else "the generators of Python or NumPy"
-
-
-def _is_shown(value: Any) -> bool:
-    """Return whether a value is a tensor, or a table or list of some."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    return isinstance(value, Tensor) or (bool(inner) and all(map(_is_shown, inner)))
-
-
-def _forgets_alike(setup: TrainingSetup) -> bool:
-    """Return whether a training of some steps is the same where attributes are put back after each."""
-    few = setup.local.model_copy(update={"batch_size": _SAMPLES // 4, "epochs": 2})
-    trainer, found = Trainer(replace(setup, local=few)), []
-    for forgets in (False, True):
-        if trainer.sandbox is not None:
-            trainer.sandbox.forgets = forgets
-        with trainer.turn():
-            found.append(trainer.train(standard_jobs(trainer)[0]))
-    return len(set(_bits(found))) == 1
-
-
-def check_state(trainer: Trainer, executor: str) -> None:
-    """Refuse a module with a state that an executor would not keep, which records what a step calls."""
-    if found := kept_beside(trainer):
-        raise FedsimError(
-            f"learning.model: a pass changes {found}; allowed with the executor {executor!r}: modules "
-            "without a state beside their numbers; any with 'sequential'"
-        )
-
-
 def checked_print(trainer: Trainer) -> str:
     """Return a digest of what standard jobs give; refuse what gives other numbers in another order of clients.
 
-    It is empty where no code of a user's takes part.
+    It is empty where no code of a user's takes part. A training is repeated now and then, so that no late state passes.
     """
     if trainer.sandbox is None or not int(trainer.setup.local.batches(_SAMPLES, 1.0, 2)):
         return ""
@@ -115,31 +50,30 @@ def checked_print(trainer: Trainer) -> str:
         return ""  # the first training fails too, and names its client
     if found != again:
         raise _changed(trainer)
-    trainer.then = Recheck(trainer, found)
+    rechecks = _rechecks(trainer, found)
+    trainer.then = lambda: next(rechecks, None)
     return found
 
 
-class Recheck:
-    """Repeats a standard training after 8, 16, 32, 64 and then each 128 trainings, so that no late state passes."""
-
-    def __init__(self, trainer: Trainer, wanted: str) -> None:
-        self._trainer, self._wanted, self._each, self._left = trainer, wanted, _FIRST_AGAIN, _FIRST_AGAIN
-
-    def __call__(self) -> None:
-        self._left -= 1
-        if self._left:
-            return
-        self._each = self._left = min(2 * self._each, _MOST_AGAIN)
-        if _print(self._trainer) != self._wanted:
-            raise _changed(self._trainer)
+def _rechecks(trainer: Trainer, wanted: str) -> Iterator[None]:
+    """Repeat a standard training after 8, 16, 32, 64 and then each 128 trainings, for each of which it is resumed."""
+    left, most = _AGAIN
+    while True:
+        for _ in range(left - 1):
+            yield
+        left = min(2 * left, most)
+        if _print(trainer) != wanted:
+            raise _changed(trainer)
+        yield
 
 
 def _print(trainer: Trainer, *, turned: bool = False) -> str:
     """Return a digest of what the standard jobs give, in their order or the other way round, and of an evaluation."""
     step, rows = -1 if turned else 1, np.arange(min(_SAMPLES, len(trainer.setup.data.train_y)))
-    trained = _bits([trainer.train(job) for job in standard_jobs(trainer)[::step]][::step])
+    trained = [trainer.train(job) for job in standard_jobs(trainer)[::step]][::step]
+    bits = [one.difference.tobytes() + np.array([one.loss, one.loss_rms]).tobytes() for one in trained]
     scored = trainer.score(Chunk(trainer.flat.layout.initial, rows, 0, rows.size)).tobytes()
-    return hashlib.blake2b(b"".join(trained) + scored, digest_size=16).hexdigest()
+    return hashlib.blake2b(b"".join(bits) + scored, digest_size=16).hexdigest()
 
 
 def _changed(trainer: Trainer) -> StateError:
@@ -160,5 +94,56 @@ def check_same(name: str, found: str, wanted: str) -> None:
         )
 
 
-def _bits(results: Sequence[TrainingResult]) -> list[bytes]:
-    return [one.difference.tobytes() + np.array([one.loss, one.loss_rms]).tobytes() for one in results]
+def check_alike(
+    trainer: Trainer,
+    executor: str,
+    how: str,
+    train: Callable[[Sequence[TrainingJob]], Sequence[TrainingResult]],
+    tolerance: float = 0.0,
+) -> None:
+    """Refuse a module with a state that an executor would not keep, or to which its trainings give other numbers.
+
+    Such an executor records what a step calls. The tolerance is relative to the largest change of a number.
+    """
+    allowed = f"allowed with the executor {executor!r}: modules without a state beside their numbers"
+    if changed := _kept_beside(trainer):
+        raise FedsimError(f"learning.model: a pass changes {changed}; {allowed}; any with 'sequential'")
+    found = train(standard_jobs(trainer))
+    with trainer.turn():
+        wanted = [trainer.train(job) for job in standard_jobs(trainer)]
+    for one, right in zip(found, wanted, strict=True):
+        apart, most = (float(np.abs(array).max()) for array in (one.difference - right.difference, right.difference))
+        same = one.difference.tobytes() == right.difference.tobytes()
+        if not (same or (tolerance and apart <= tolerance * (most + 1e-6))):
+            much = f"{apart:.1e} where a training changes numbers by up to {most:.1e}"
+            raise FedsimError(f"learning.model: {how} by {much}; {allowed}; any with 'sequential'")
+
+
+def _kept_beside(trainer: Trainer) -> str:
+    """Return what a training changes beside numbers and torch's generator, in words; empty if nothing.
+
+    Tensors that passes leave to look at do not count: where a later step takes them up, its numbers are others.
+    """
+    if trainer.sandbox is None:
+        return ""
+    parts = trainer.setup.task, trainer.setup.algorithm
+    before = [content_of(one) for one in parts]
+    (job, _), (again, _) = standard_jobs(trainer), standard_jobs(trainer)
+    seed = trainer.drawing.batches(again).seed
+    with trainer.turn(), trainer.sandbox.noting() as changed:
+        trainer.train(job)
+        drawn = repr((random.getstate(), np.random.get_state()))  # noqa: NPY002 - user code draws from it
+        seed_generators(seed, every=True)
+        seeded = repr((random.getstate(), np.random.get_state()))  # noqa: NPY002
+    if kept := [name for name, value in changed if not _is_shown(value)]:
+        return f"the attribute {kept[0]}"
+    for one, known in zip(parts, before, strict=True):
+        if content_of(one) != known:
+            return f"the state of {type(one).__name__}"
+    return "" if drawn == seeded else "the generators of Python or NumPy"
+
+
+def _is_shown(value: Any) -> bool:
+    """Return whether a value is a tensor, or a table or list of some."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return isinstance(value, Tensor) or (bool(inner) and all(map(_is_shown, inner)))

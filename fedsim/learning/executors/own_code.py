@@ -91,8 +91,6 @@ class Sandbox:
                     values.append(value)
         self._before = _copies(values, self._inner()) or []
         self._noted: list[tuple[str, Any]] | None = None
-        self.forgets: bool = False
-        """Whether attributes are put back after each step."""
 
     def __enter__(self) -> None:
         """Let a training or a pass begin."""
@@ -143,14 +141,6 @@ class Sandbox:
             if own is part._buffers:
                 made = (name for name, array in own.items() if array is not None and before.get(name) is None)
                 yield from ((where + name, part) for name in made)
-
-    def settle(self) -> list[slice]:
-        """Settle the module after a step, see `FlatModule.settle`."""
-        missing = self._flat.settle()
-        if self.forgets:
-            self._flat.gather()
-            self._put_back()
-        return missing
 
     @contextmanager
     def noting(self) -> Iterator[list[tuple[str, Any]]]:

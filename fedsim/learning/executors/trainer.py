@@ -152,7 +152,7 @@ class Trainer:
         loss, kept = self._objective.mean(scores, labels)
         own = self._own_loss
         torch.autograd.backward(loss if own is None else own(loss, scores, images, labels))
-        still = [] if self.sandbox is None else self.sandbox.settle()
+        still = [] if self.sandbox is None else self.flat.settle()
         self._missed.update(place.start for place in still)
         self._optimizer.step(self._gradient, still=still)
         return loss, kept

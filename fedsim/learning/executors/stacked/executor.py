@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from fedsim.code_digest import is_builtin
 from fedsim.errors import FedsimError
 from fedsim.learning.evaluation import Evaluation
-from fedsim.learning.executors.alone import check_state, checked_print, standard_jobs, unlike_eager
+from fedsim.learning.executors.alone import check_alike, checked_print
 from fedsim.learning.executors.batches import Drawing, Samples
 from fedsim.learning.executors.contracts import (
     EvaluationJob,
@@ -147,20 +147,16 @@ class StackedExecutor:
         plain = {"optimizer": "sgd", "keep_optimizer_state": False}
         own = self._setup.local
         setup = replace(self._setup, local=own if own.optimizer == "sgd" else own.model_copy(update=plain))
+
+        def mapped(jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
+            with torch.no_grad(), refused_unless_mapped():
+                training = SlotTraining(self._models(self._few), self._samples, setup)
+                return training.train(jobs, [self._drawing.batches(job) for job in jobs])
+
         with one_thread(setup), named_faults(setup):
             trainer = Trainer(setup)
             checked_print(trainer)
-            check_state(trainer, "stacked")
-            jobs = standard_jobs(trainer)
-            with torch.no_grad(), refused_unless_mapped():
-                mapped = SlotTraining(self._models(self._few), self._samples, setup)
-                found = mapped.train(jobs, [self._drawing.batches(job) for job in jobs])
-            apart = unlike_eager(trainer, found, _TOLERANCE[setup.precision])
-        if apart:
-            raise FedsimError(
-                f"learning.model: mapped over clients it differs by {apart}; allowed with the executor 'stacked': "
-                "modules without a state beside their numbers; any with 'sequential'"
-            )
+            check_alike(trainer, "stacked", "mapped over clients it differs", mapped, _TOLERANCE[setup.precision])
 
     def _training(self, slots: int) -> SlotTraining:
         if slots not in self._trainings:
