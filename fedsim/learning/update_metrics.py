@@ -5,6 +5,7 @@ own, update vectors as arrays. A training runs only if something that is asked f
 """
 
 from collections.abc import Collection, Sequence
+from concurrent.futures import Future
 from math import nan
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from fedsim.arrays import FloatArray, Vector
 from fedsim.learning.lineage.asked import Model, Update, digest_of
 from fedsim.learning.lineage.computed import Computation
-from fedsim.learning.lineage.evaluated import Evaluations, Running
+from fedsim.learning.lineage.evaluated import Evaluations, Found
 from fedsim.learning.store.contracts import Record
 from fedsim.measurements import check_needs
 
@@ -121,7 +122,7 @@ class _Measured:
             np.empty((rows, parameters), dtype=np.float32) if kept is None else kept["updates"].copy()
         )
         self._scores: dict[str, dict[str, tuple[Vector, int]]] = {"before": {}, "after": {}}
-        self._running: list[tuple[list[str], Running]] = []
+        self._running: list[tuple[list[str], Future[Found]]] = []
 
     def missing(self) -> list[Update]:
         return [
@@ -161,7 +162,7 @@ class _Measured:
     def finish(self) -> None:
         self._start_scores()
         for digests, running in self._running:
-            found = running.results()
+            found = self._evaluations.ended(running)
             self._records |= {digest: {"accuracy": one.accuracy} for digest, one in zip(digests, found, strict=True)}
         taken = [*self._digests.get("norm", ()), *self._digests.get("signal", ())]
         if taken:
