@@ -128,7 +128,7 @@ def prepare(
 
 
 def _built(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> tuple[Blueprint, Executor]:
-    from fedsim.learning.executors.first_look import check_fit
+    from fedsim.learning.executors.trials import check_fit
     from fedsim.learning.models.flat_module import build_flat, numerics
     from fedsim.learning.models.narrowing import narrow_models
 

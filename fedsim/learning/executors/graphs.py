@@ -14,7 +14,6 @@ from torch import Tensor
 
 from fedsim.errors import FedsimError
 from fedsim.learning.evaluation import Evaluation
-from fedsim.learning.executors.alone import check_alike
 from fedsim.learning.executors.batches import Batches, Samples
 from fedsim.learning.executors.contracts import (
     EvaluationJob,
@@ -28,6 +27,7 @@ from fedsim.learning.executors.objective import Seen
 from fedsim.learning.executors.own_code import named_faults
 from fedsim.learning.executors.sequential import SequentialExecutor, device_of
 from fedsim.learning.executors.trainer import Trainer
+from fedsim.learning.executors.trials import check_alike
 from fedsim.learning.generators import torch_generator
 
 _MOST_SLOTS: Final = 16

@@ -11,7 +11,6 @@ import torch
 from fedsim.arrays import FloatArray
 from fedsim.errors import FedsimError
 from fedsim.learning.evaluation import Evaluation
-from fedsim.learning.executors.alone import checked_print
 from fedsim.learning.executors.chunks import Chunk, evaluated
 from fedsim.learning.executors.contracts import (
     SEQUENTIAL,
@@ -26,6 +25,7 @@ from fedsim.learning.executors.cores import worker_count
 from fedsim.learning.executors.own_code import named_faults
 from fedsim.learning.executors.spreading import spread
 from fedsim.learning.executors.trainer import Trainer, one_thread
+from fedsim.learning.executors.trials import checked_print
 from fedsim.learning.generators import torch_generator
 from fedsim.learning.models.flat_module import FlatModule
 

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from fedsim.code_digest import is_builtin
 from fedsim.errors import FedsimError
 from fedsim.learning.evaluation import Evaluation
-from fedsim.learning.executors.alone import check_alike, checked_print
 from fedsim.learning.executors.batches import Drawing, Samples
 from fedsim.learning.executors.contracts import (
     EvaluationJob,
@@ -29,6 +28,7 @@ from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.stacked.step import ModelsOfSlots, refused_unless_mapped
 from fedsim.learning.executors.stacked.training import SlotTraining, UnlikeError
 from fedsim.learning.executors.trainer import Trainer, one_thread
+from fedsim.learning.executors.trials import check_alike, checked_print
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.learning.models.settings import own_name
 
