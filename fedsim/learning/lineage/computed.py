@@ -23,7 +23,6 @@ from fedsim.learning.generators import generators_of
 from fedsim.learning.lineage.asked import OWN, STEPS, Model, Node, Recipe, Result, State, Update, naming
 from fedsim.learning.lineage.known import Known
 from fedsim.learning.lineage.local_work import LocalWork
-from fedsim.learning.lineage.verification import PRINT, print_of
 from fedsim.learning.steps.contracts import Message
 from fedsim.learning.steps.listed import Steps
 from fedsim.learning.store.contracts import Record
@@ -35,6 +34,9 @@ _FEW: Final = 512
 
 _MOST: Final = 2**18
 """Trainings that a line may be made of, in about 130 MB; beyond that they are run."""
+
+PRINT: Final = "print"
+_BITS: Final = 2**53
 
 WithResult = Callable[[Update], None]
 """Called with an update whose result is in memory, before any model has taken it."""
@@ -219,6 +221,11 @@ class Computation:
             for i, drawn in zip(places, self._draws.places(client, probability, number), strict=True):
                 found[i] = found[i][drawn]
         return found
+
+
+def print_of(difference: Vector) -> float:
+    """Return the sum of a difference's bits, as a number that a record holds exactly."""
+    return float(int(difference.view(np.uint32).sum(dtype=np.uint64)) % _BITS)
 
 
 def _unknown(wanted: Sequence[Node], known: Known, found: dict[Model, Recipe] | None = None) -> dict[Node, None]:
