@@ -16,7 +16,7 @@ from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.executors.own_code import sandbox_of
 from fedsim.learning.models.flat_module import FlatModule, build_flat
 from fedsim.learning.models.pooling import pool_before_relu
-from fedsim.learning.tasks.contracts import METRIC, TASK
+from fedsim.learning.tasks.contracts import TASK
 from fedsim.learning.tasks.of_labels import Accuracy, Classification
 
 Seen = tuple[Tensor, ...]
@@ -35,7 +35,7 @@ def tried(count: int) -> IntArray:
 class Objective:
     def __init__(self, setup: TrainingSetup) -> None:
         self._task = TASK.checked(setup.task)
-        self._metrics = [METRIC.checked(METRIC.checked(one).bound(setup.task)) for one in setup.task.metrics]
+        self._metrics = setup.scores.metrics
         self.is_softmax = type(setup.task) is Classification
         self.is_short = self.is_softmax and [type(one) for one in setup.task.metrics] == [Accuracy]
         self._is_own = not is_builtin(type(setup.task))

@@ -97,7 +97,6 @@ class StackedExecutor:
         self._check_layers()
         self._drawing = Drawing(local, flat.layout.smallest_batch)
         self._trainings: dict[int, SlotTraining] = {}
-        self._refused: set[int] = set()
         with self._computing(), named_faults(setup), refused_unless_mapped():
             if self._training(self._few).padded_to is None:
                 # Vectors of the processor then have no rest at any size of a batch, whose bits would be others.
@@ -116,13 +115,11 @@ class StackedExecutor:
             batches = [self._drawing.batches(job) for job in jobs]
             passes = -(-len(jobs) // self._most)
             slots = -(-len(jobs) // (passes * self._few)) * self._few
-            if slots not in self._refused:
-                try:
-                    return self._training(slots).train(jobs, batches)
-                except UnlikeError:
-                    self._refused.add(slots)
-                    del self._trainings[slots]
-            return self._training(self._few).train(jobs, batches)
+            try:
+                return self._training(slots).train(jobs, batches)
+            except UnlikeError:
+                self._trainings[slots] = self._training(self._few)
+            return self._trainings[slots].train(jobs, batches)
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
         """Return loss and metrics of each job, as the sequential executor does."""
