@@ -66,7 +66,7 @@ def spread(
     here: Callable[[int], Any] | None = None,
     end: Callable[[], None] = lambda: None,
 ) -> list[Any]:
-    """Return the results of all jobs, in shares for so many takers, the longest jobs first.
+    """Return the results of all jobs, which takers get in shares, the longest jobs first.
 
     This process is one of them if it computes jobs ``here``: from the short end those that no worker has begun. ``end``
     is called at an interrupt.
