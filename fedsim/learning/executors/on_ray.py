@@ -16,7 +16,7 @@ from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.executors.cores import ENVIRONMENT_VARIABLE
 from fedsim.learning.executors.portable import from_bytes, module_path
 from fedsim.learning.executors.spreading import NO_MODEL, SpreadingExecutor, spread, unlike
-from fedsim.learning.executors.workers.worker import Worker, packed
+from fedsim.learning.executors.worker import Worker, packed
 
 GPUS_VARIABLE: Final = "FEDSIM_RAY_GPUS"
 """Share of a GPU that each actor takes, as 0.25; 1 by default with the device ``"cuda"``."""

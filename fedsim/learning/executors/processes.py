@@ -20,13 +20,12 @@ from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any, Final
 
 from fedsim.errors import FedsimError
+from fedsim.learning.executors import worker
 from fedsim.learning.executors.contracts import TrainingSetup, check_cpu
 from fedsim.learning.executors.cores import worker_count
-from fedsim.learning.executors.portable import module_path
+from fedsim.learning.executors.portable import Segment, module_path
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.spreading import NO_MODEL, SpreadingExecutor, spread, unlike
-from fedsim.learning.executors.workers import worker
-from fedsim.learning.executors.workers.segments import Segment
 
 _NUMBERS: Final = itertools.count()
 _DATA: Final[dict[int, Segment]] = {}
