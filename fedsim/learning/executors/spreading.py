@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ NO_MODEL: Final = np.empty(0, dtype=np.float32)
 
 
 class SpreadingExecutor(ABC):
-    """Trains and evaluates by workers."""
+    """Trains and evaluates by workers: threads, processes or actors."""
 
     fingerprint: str
     max_batch: int
@@ -30,7 +30,7 @@ class SpreadingExecutor(ABC):
     def __init__(self, setup: TrainingSetup) -> None:
         self._run = setup
 
-    def train(self, jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
+    def train(self, jobs: Sequence[TrainingJob]) -> Iterable[TrainingResult]:
         if not jobs:
             return []
         local = self._run.local
