@@ -127,7 +127,7 @@ class SequentialExecutor(SpreadingExecutor):
         while len(self._trainers) < threads:
             self._trainers.append(Trainer(self._run, self._device))
         free: SimpleQueue[Trainer] = SimpleQueue()
-        for trainer in self._trainers[1:threads]:
+        for trainer in self._trainers[:threads]:
             free.put(trainer)
 
         def there(share: Sequence[int]) -> list[Any]:
@@ -137,8 +137,5 @@ class SequentialExecutor(SpreadingExecutor):
             finally:
                 free.put(trainer)
 
-        def here(index: int) -> Any:
-            return self.trainer.compute(items[index], index, seeds=False)
-
-        with ThreadPoolExecutor(threads - 1, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            return spread(costs, threads, lambda share: pool.submit(there, share), here)
+        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            return spread(costs, threads, lambda share: pool.submit(there, share))
