@@ -345,7 +345,8 @@ class SupervisedLearner:
             noised = WeightedSum(optimizer, model.vector)
             noised.add_whole(noise())
             return noised
-        if (of_algorithm := self._algorithm.sum_of(updates, weights)) is not None:
+        of_algorithm = None if self._algorithm.plain else self._algorithm.sum_of(updates, weights)
+        if of_algorithm is not None:
             return of_algorithm(optimizer, model.vector)
         return incoming(self._aggregator, optimizer, model.vector, len(updates))
 

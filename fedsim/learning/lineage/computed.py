@@ -184,8 +184,9 @@ class Computation:
 
     def _left(self, update: Update, result: TrainingResult) -> tuple[TrainingResult, OptimizerState]:
         """Return a result as the local algorithm and the draw of samples leave it, and the algorithm's state."""
-        difference, own = self.local.left(update, result.difference)
-        if difference is not result.difference:
+        own: OptimizerState = {}
+        if not self.local.plain:
+            difference, own = self.local.left(update, result.difference)
             result = result._replace(difference=difference)
         if update.draw is not None and update.draw.scale != 1.0:
             result = result._replace(difference=read_only(result.difference * np.float32(update.draw.scale)))
@@ -203,8 +204,13 @@ class Computation:
                 for one in updates
             ]
         )
-        jobs, of_each = [], zip(updates, generators, self._rows_of(updates), self.local.starts(updates), strict=True)
-        for one, rng, rows, (model, offset, anchors) in of_each:
+        jobs, of_each = [], zip(updates, generators, self._rows_of(updates), strict=True)
+        if self.local.plain:
+            for one, rng, rows in of_each:
+                jobs.append(TrainingJob(one.base.vector, rows, one.work, rng, _optimizer_state(one)))
+            return jobs
+        for (one, rng, rows), start in zip(of_each, self.local.starts(updates), strict=True):
+            model, offset, anchors = start
             state, rates = _optimizer_state(one), self.local.rates(one)
             jobs.append(TrainingJob(model, rows, one.work, rng, state, offset, dict(anchors), rates))
         return jobs

@@ -56,7 +56,7 @@ class LocalWork:
                 "with the clients, so that nothing is shared; allowed: an algorithm or a model of which a part is"
             )
         self._schedule = None if type(local.schedule) is ConstantRate else SCHEDULE.checked(local.schedule)
-        self._plain = type(algorithm) in (Plain, FedProx) and self._schedule is None
+        self.plain = type(algorithm) in (Plain, FedProx) and self._schedule is None
         self._parts: dict[tuple[int, int], BoolArray] = {}
 
     def part(self, training: Update) -> BoolArray | None:
@@ -90,8 +90,6 @@ class LocalWork:
 
     def starts(self, trainings: Sequence[Update]) -> list[Start]:
         """Return what each training starts from; those of one model and part share an array."""
-        if self._plain:
-            return [Start(training.base.vector) for training in trainings]
         cut: dict[tuple[int, int], Vector] = {}
         found = []
         for training in trainings:
@@ -108,8 +106,6 @@ class LocalWork:
 
     def left(self, training: Update, difference: Vector) -> tuple[Vector, OptimizerState]:
         """Return what a training adds to the model, shape (d,), and the client's state, by name."""
-        if self._plain:
-            return difference, {}
         with self._drawing(*training.keys):
             memory = self.algorithm.end(self._task(training), difference) if self.algorithm.remembers else {}
         part = self.part(training)
@@ -125,8 +121,6 @@ class LocalWork:
         self, trainings: Sequence[Update], weights: FloatArray
     ) -> Callable[[ServerOptimizer, Vector], Incoming] | None:
         """Return what begins the sum of updates of trainings, which are added in their order; None for a plain one."""
-        if self._plain:
-            return None
         if self.algorithm.reweighs:
             steps = np.array([self._steps(one) for one in trainings], dtype=np.int64)
             rates = np.array([self._mean_rate(one) for one in trainings], dtype=np.float64)
