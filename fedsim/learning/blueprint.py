@@ -46,6 +46,7 @@ _OF_KERNELS: Final = (
 _VARIABLES: Final = (*_OF_KERNELS, "FEDSIM_WORKERS")
 """Environment variables that bits of a result, or the choice of an executor, may depend on."""
 _FEATURES: Final = ("model name", "flags", "Features")
+_ARRAYS: Final = "initial", "exempt"
 _CONSTANT: Final = "constant."
 
 
@@ -59,38 +60,19 @@ class Blueprint:
     behaviour: Behaviour = OF_FEDSIM
 
     def to_arrays(self) -> Arrays:
-        layout = self.layout
-        facts = {
-            "numerics": self.numerics,
-            "used": self.used.to_json(),
-            "max_batch": self.max_batch,
-            "parameters": layout.parameters,
-            "smallest_batch": layout.smallest_batch,
-            "entries": [asdict(entry) for entry in layout.entries],
-            "executed": layout.executed,
-            "narrow": [asdict(one) for one in self.narrow],
-        }
-        return {
-            "facts": np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8),
-            "initial": layout.initial,
-            "exempt": np.asarray(layout.exempt),
-            **{_CONSTANT + name: values for name, values in layout.constants.items()},
-        }
+        facts = asdict(self)
+        del facts["behaviour"]  # fedsim's own
+        arrays = {name: np.asarray(facts["layout"].pop(name)) for name in _ARRAYS}
+        constants = {_CONSTANT + name: values for name, values in facts["layout"].pop("constants").items()}
+        return {"facts": np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8), **arrays, **constants}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> "Blueprint":
         facts = json.loads(arrays["facts"].tobytes())
-        layout = ModelLayout(
-            initial=arrays["initial"],
-            parameters=facts["parameters"],
-            exempt=arrays["exempt"],
-            smallest_batch=facts["smallest_batch"],
-            entries=tuple(Entry(**{**entry, "shape": tuple(entry["shape"])}) for entry in facts["entries"]),
-            constants={
-                name.removeprefix(_CONSTANT): values for name, values in arrays.items() if name.startswith(_CONSTANT)
-            },
-            executed=tuple(facts["executed"]),
-        )
+        constants = {name.removeprefix(_CONSTANT): one for name, one in arrays.items() if name.startswith(_CONSTANT)}
+        of_layout = facts["layout"] | {name: arrays[name] for name in _ARRAYS} | {"constants": constants}
+        of_layout["entries"] = tuple(Entry(**{**one, "shape": tuple(one["shape"])}) for one in of_layout["entries"])
+        layout = ModelLayout(**{**of_layout, "executed": tuple(of_layout["executed"])})
         narrow = tuple(NarrowModel(**{**one, "shapes": tuple(map(tuple, one["shapes"]))}) for one in facts["narrow"])
         return cls(layout, facts["numerics"], ExecutorUsed.from_json(facts["used"]), facts["max_batch"], narrow)
 
@@ -146,7 +128,7 @@ def prepare(
 
 
 def _built(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> tuple[Blueprint, Executor]:
-    from fedsim.learning.executors.first_look import check_fit
+    from fedsim.learning.executors.trials import check_fit
     from fedsim.learning.models.flat_module import build_flat, numerics
     from fedsim.learning.models.narrowing import narrow_models
 

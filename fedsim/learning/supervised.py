@@ -121,16 +121,9 @@ class SupervisedLearner:
         made_by = digest_of(blueprint.numerics, setup.data.digest, *other, *filter(None, (behaviour.text,)))
         basis = trusted(made_by, self.store)
         self._computation.distrust = lambda: distrust(made_by, self.store)
-        self._verification = Verification(
-            self._known,
-            executor.fingerprint,
-            ", ".join(map(name_of, filter(is_own, (setup.model, setup.task, setup.algorithm, *own_parts)))),
-            self._computation.distrust,
-            self._computation.train_again,
-            self._computation.make_again,
-        )
-        if not self._known.alone:
-            self._computation.verify_by(self._verification.run_pending, self._verification.of_models)
+        own_code = filter(is_own, (setup.model, setup.task, setup.algorithm, *own_parts))
+        parts_of_own = ", ".join(map(name_of, own_code))
+        self._verification = Verification(self._computation, executor.fingerprint, parts_of_own)
         shards = [digest_of(part.tobytes()) for part in rows]
         self._evaluations = Evaluations(
             self._computation, self._verification, setup, layout, basis, rows, shards, streams

@@ -4,7 +4,9 @@ Measurements are stored: a report under the digest of its training, norms, score
 own, update vectors as arrays. A training runs only if something that is asked for has never been measured.
 """
 
+import itertools
 from collections.abc import Collection, Sequence
+from concurrent.futures import Future
 from math import nan
 from typing import Any, Final
 
@@ -14,13 +16,15 @@ from numpy.typing import NDArray
 from fedsim.arrays import FloatArray, Vector
 from fedsim.learning.lineage.asked import Model, Update, digest_of
 from fedsim.learning.lineage.computed import Computation
-from fedsim.learning.lineage.evaluated import Evaluations, Running
+from fedsim.learning.lineage.evaluated import Evaluations, Found
 from fedsim.learning.store.contracts import Record
 from fedsim.measurements import check_needs
 
 Updates = Sequence[Update]
 
 _RECORDED: Final = {
+    "loss": ("report", "loss"),
+    "loss_rms": ("report", "loss_rms"),
     "update_norm": ("norm", "norm"),
     "signal_energy": ("signal", "energy"),
     "clipped": ("signal", "clipped"),
@@ -90,29 +94,28 @@ class _Measured:
     def __init__(self, evaluations: Evaluations, parameters: int, updates: Updates, needs: Collection[str]) -> None:
         self._evaluations, self._parameters, self._updates = evaluations, parameters, updates
         self._computation, self._known = evaluations.computation, evaluations.computation.known
-        self._told = bool({"loss", "loss_rms"} & set(needs))
+        self._scores: dict[str, dict[str, tuple[Vector, int]]] = {"before": {}, "after": {}}
         self._by_training: dict[Update, list[int]] = {}
         for i, update in enumerate(updates):
             self._by_training.setdefault(update, []).append(i)
         self._digests: dict[str, list[str]] = {}
         """Of the records of each kind, by the places of updates."""
+        if {"loss", "loss_rms"} & set(needs):
+            self._digests["report"] = [update.work_digest for update in updates]
         if "update_norm" in needs:
             self._digests["norm"] = [digest_of("update-norm", update.digest) for update in updates]
         if {"signal_energy", "clipped"} & set(needs) and self._computation.steps.tells_clipping:
             self._digests["signal"] = [digest_of("signal-and-clipping", update.digest) for update in updates]
-        scores: dict[str, list[str]] = {}
         if "accuracy_gain" in needs:
-            scores["before"] = [evaluations.digest(update.base.digest, update.client) for update in updates]
-            scores["after"] = [evaluations.digest(update.work_digest, update.client) for update in updates]
-        untold = [one.work_digest for one in self._by_training if one.report is None] if self._told else []
-        scored = dict.fromkeys([digest for digests in scores.values() for digest in digests])
-        taken = [digest for digests in self._digests.values() for digest in digests]
-        self._digests |= scores
-        self._records: dict[str, Record] = self._known.records([*untold, *taken, *scored])
-        evaluations.probes_found += sum(digest in self._records for digest in scored)
+            self._digests["before"] = [evaluations.digest(update.base.digest, update.client) for update in updates]
+            self._digests["after"] = [evaluations.digest(update.work_digest, update.client) for update in updates]
+        self._records: dict[str, Record] = {one.work_digest: one.report for one in updates if one.report is not None}
+        asked = dict.fromkeys(itertools.chain(*self._digests.values()))
+        self._records |= self._known.records([digest for digest in asked if digest not in self._records])
+        scored = {digest for kind in self._scores for digest in self._digests.get(kind, ())}
+        evaluations.probes_found += len(scored & self._records.keys())
         for update in self._by_training:
-            if update.report is None:
-                update.report = self._records.get(update.work_digest)
+            update.report = self._records.get(update.work_digest)
         rows = len(updates) if "update" in needs else 0
         self._together = digest_of("updates", "".join([update.digest for update in updates[:rows]]))
         kept = self._known.arrays(self._together) if rows else None
@@ -120,21 +123,20 @@ class _Measured:
         self._vectors: NDArray[np.float32] = (
             np.empty((rows, parameters), dtype=np.float32) if kept is None else kept["updates"].copy()
         )
-        self._scores: dict[str, dict[str, tuple[Vector, int]]] = {"before": {}, "after": {}}
-        self._running: list[tuple[list[str], Running]] = []
+        self._running: list[tuple[list[str], Future[Found]]] = []
 
     def missing(self) -> list[Update]:
         return [
             training
             for training, places in self._by_training.items()
-            if (self._told and training.report is None)
-            or any(i in self._empty_rows or self._lacks(i, *self._digests) for i in places)
+            if any(i in self._empty_rows or self._lacks(i, *self._digests) for i in places)
         ]
 
     def take(self, update: Update) -> None:
         result = update.result
-        if result is None:
+        if result is None or update.report is None:
             return
+        self._records[update.work_digest] = update.report
         for i in self._by_training.get(update, ()):
             if self._lacks(i, "signal"):
                 # Neither what earlier messages left out nor compression is part of it.
@@ -161,7 +163,7 @@ class _Measured:
     def finish(self) -> None:
         self._start_scores()
         for digests, running in self._running:
-            found = running.results()
+            found = self._evaluations.ended(running)
             self._records |= {digest: {"accuracy": one.accuracy} for digest, one in zip(digests, found, strict=True)}
         taken = [*self._digests.get("norm", ()), *self._digests.get("signal", ())]
         if taken:
@@ -176,16 +178,11 @@ class _Measured:
         if need == "noise_energy":
             update = self._updates[i]
             return self._computation.steps.noise_energy(update.release, self._computation.local.part(update))
-        if need in _RECORDED:
-            kind, name = _RECORDED[need]
-            return self._records[self._digests[kind][i]][name] if kind in self._digests else nan
         if need == "accuracy_gain":
             before, after = (self._records[self._digests[kind][i]]["accuracy"] for kind in self._scores)
             return after - before
-        report = self._updates[i].report
-        if report is None:
-            raise RuntimeError(f"training {self._updates[i].work_digest} has not run")
-        return report[need]
+        kind, name = _RECORDED[need]
+        return self._records[self._digests[kind][i]][name] if kind in self._digests else nan
 
     def _lacks(self, i: int, *kinds: str) -> bool:
         return any(self._digests[kind][i] not in self._records for kind in kinds if kind in self._digests)

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from fedsim.errors import FedsimError
 from fedsim.learning.evaluation import Evaluation
-from fedsim.learning.executors.alone import check_state, standard_jobs, unlike_eager
 from fedsim.learning.executors.batches import Batches, Samples
 from fedsim.learning.executors.contracts import (
     EvaluationJob,
@@ -28,6 +27,7 @@ from fedsim.learning.executors.objective import Seen
 from fedsim.learning.executors.own_code import named_faults
 from fedsim.learning.executors.sequential import SequentialExecutor, device_of
 from fedsim.learning.executors.trainer import Trainer
+from fedsim.learning.executors.trials import check_alike
 from fedsim.learning.generators import torch_generator
 
 _MOST_SLOTS: Final = 16
@@ -109,19 +109,17 @@ class GraphsExecutor:
 
     def _check(self) -> None:
         """Refuse a module with a state, or whose recorded step has other bits than the eager one, by standard jobs."""
-        check_state(self._eager.trainer, "graphs")
-        try:
-            found = self._train(standard_jobs(self._eager.trainer))
-        except RuntimeError as error:
-            raise FedsimError(
-                f"learning.model: CUDA cannot record a step of this module ({error}); allowed with the executor "
-                "'graphs': modules whose steps are the same operations each time; any with 'sequential'"
-            ) from error
-        if apart := unlike_eager(self._eager.trainer, found):
-            raise FedsimError(
-                f"learning.model: its recorded step differs from the eager one by {apart}; allowed with the executor "
-                "'graphs': modules without a state beside their numbers; any with 'sequential'"
-            )
+
+        def recorded(jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
+            try:
+                return self._train(jobs)
+            except RuntimeError as error:
+                raise FedsimError(
+                    f"learning.model: CUDA cannot record a step of this module ({error}); allowed with the executor "
+                    "'graphs': modules whose steps are the same operations each time; any with 'sequential'"
+                ) from error
+
+        check_alike(self._eager.trainer, "graphs", "its recorded step differs from the eager one", recorded)
 
 
 @dataclass

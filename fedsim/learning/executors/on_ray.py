@@ -6,14 +6,17 @@ import os
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from fedsim.errors import FedsimError
 from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.executors.cores import ENVIRONMENT_VARIABLE
-from fedsim.learning.executors.workers.portable import from_bytes, module_path
-from fedsim.learning.executors.workers.spreading import NO_MODEL, SpreadingExecutor, spread, unlike
-from fedsim.learning.executors.workers.worker import Worker, packed
+from fedsim.learning.executors.portable import from_bytes, module_path
+from fedsim.learning.executors.spreading import NO_MODEL, SpreadingExecutor, spread, unlike
+from fedsim.learning.executors.worker import Worker, packed
 
 GPUS_VARIABLE: Final = "FEDSIM_RAY_GPUS"
 """Share of a GPU that each actor takes, as 0.25; 1 by default with the device ``"cuda"``."""
@@ -23,7 +26,7 @@ _TRIES: Final = 3
 _PATIENCE_S: Final = 300.0
 _MOMENT_S: Final = 0.02
 _QUEUED: Final = 2
-"""Calls that each actor has at a time, so that it never waits for the next, each from a thread of its own."""
+"""Calls that each actor has at a time, so that it never waits for the next."""
 
 
 def connected(address: str = "") -> tuple[Any, bool]:
@@ -57,8 +60,6 @@ class RayExecutor(SpreadingExecutor):
     ----------
     setup : TrainingSetup
     device : ``"cpu"``, or ``"cuda"`` for a GPU of each actor's node
-    gpus : share of a GPU that each actor takes; that of ``FEDSIM_RAY_GPUS``, or else 1 on a GPU and 0 on the CPU
-    actors : how many; ``FEDSIM_RAY_ACTORS``, or else as many as the cluster has room for
 
     Attributes
     ----------
@@ -70,13 +71,10 @@ class RayExecutor(SpreadingExecutor):
         If Ray is not installed, an option is not allowed, or no actor finds room.
     """
 
-    def __init__(
-        self, setup: TrainingSetup, device: str = "cpu", gpus: float | None = None, actors: int | None = None
-    ) -> None:
+    def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
         if device not in ("cpu", "cuda"):
             raise FedsimError(f"device: {device!r} is not allowed with the executor 'ray'; allowed: 'cpu', 'cuda'")
-        share = _number(GPUS_VARIABLE, float(device == "cuda")) if gpus is None else gpus
-        count = _number(ACTORS_VARIABLE, 0.0) if actors is None else float(actors)
+        share, count = _number(GPUS_VARIABLE, float(device == "cuda")), _number(ACTORS_VARIABLE, 0.0)
         if not 0 <= share <= 1 or (share == 0) == (device == "cuda"):
             raise FedsimError(
                 f"gpus: {share:g} is not allowed; allowed: 0 with 'cpu', and up to 1, as 0.25, with 'cuda'"
@@ -88,54 +86,54 @@ class RayExecutor(SpreadingExecutor):
         options = {"num_cpus": 0 if share else 1, "num_gpus": share, "runtime_env": environment()}
         self._kind = self.ray.remote(Worker).options(**options)
         self._made_of = (packed(setup, "", "ray"), self.ray.put(setup.data), device)
-        self._turn, self._ended = threading.RLock(), False
-        self._actors: list[Any] = []
-        self._starting = dict[Any, Any]()
+        self._turn, self._ended = threading.Lock(), False
+        self._actors, self._starting = list[Any](), dict[Any, Any]()
+        self._free: SimpleQueue[Any] = SimpleQueue()
+        """Actors that have room for a call, each as often as it has."""
         self._asked = int(count) or max(1, math.floor(free + 1e-9))
         for _ in range(self._asked):
             self._start()
-        self._ready(0)
+        self._free.put(self._actor())
 
     def _computed(self, jobs: Sequence[Any], costs: Sequence[float]) -> list[Any]:
         models, places = unlike(jobs)
         stored, bare = [self.ray.put(model) for model in models], [job._replace(base=NO_MODEL) for job in jobs]
 
-        def there(thread: int, share: Sequence[int]) -> Any:
+        def there(share: Sequence[int]) -> Any:
             needed = sorted({places[i] for i in share})
             asked = [bare[i] for i in share], [needed.index(places[i]) for i in share], *(stored[i] for i in needed)
             for _ in range(_TRIES):
-                actor = self._actor(thread)
+                actor = self._actor()
                 try:
-                    return self.ray.get(actor.compute.remote(*asked))
+                    found = self.ray.get(actor.compute.remote(*asked))
                 except self.ray.exceptions.RayError as error:
                     ending = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
                     self._lose(actor)
+                else:
+                    self._free.put(actor)
+                    return found
             raise FedsimError(f"ray: jobs have ended {_TRIES} actors: {ending}")
 
-        return spread(costs, _QUEUED * self._asked, there, ready=self._ready, end=self._end)
+        takers = _QUEUED * self._asked
+        with ThreadPoolExecutor(takers) as threads:
+            return spread(costs, takers, lambda share: threads.submit(there, share), end=self._end)
 
-    def _ready(self, thread: int) -> bool:
-        """Return whether there is an actor for a thread, after a moment; wait for the first actor."""
+    def _actor(self) -> Any:
+        """Return an actor that has room for a call, as soon as there is one."""
         end = time.monotonic() + _PATIENCE_S
-        while thread >= _QUEUED * len(self._actors):
-            for known in self.ray.wait(list(self._starting), timeout=_MOMENT_S)[0]:
-                self._take(known)
-            if self._actors:
-                return thread < _QUEUED * len(self._actors)
-            if time.monotonic() > end:
-                room = self.ray.cluster_resources()
-                raise FedsimError(
-                    f"ray: no actor has found room in {_PATIENCE_S:g} s; the cluster has {room.get('CPU', 0):g} CPUs "
-                    f"and {room.get('GPU', 0):g} GPUs; allowed: a smaller share ({GPUS_VARIABLE}), or more nodes"
-                )
-        return True
-
-    def _actor(self, thread: int) -> Any:
-        while True:
-            self._ready(0)
+        while not self._ended and (self._actors or time.monotonic() < end):
             with self._turn:
-                if self._actors:
-                    return self._actors[thread % len(self._actors)]
+                for known in self.ray.wait([*self._starting], timeout=0)[0] if self._starting else ():
+                    self._take(known)
+            with suppress(Empty):
+                actor = self._free.get(timeout=_MOMENT_S)
+                if actor in self._actors:
+                    return actor
+        room = self.ray.cluster_resources()
+        raise FedsimError(
+            f"ray: no actor has found room in {_PATIENCE_S:g} s; the cluster has {room.get('CPU', 0):g} CPUs "
+            f"and {room.get('GPU', 0):g} GPUs; allowed: a smaller share ({GPUS_VARIABLE}), or more nodes"
+        )
 
     def _start(self) -> None:
         actor = self._kind.remote(*self._made_of)
@@ -143,23 +141,22 @@ class RayExecutor(SpreadingExecutor):
 
     def _take(self, ready: Any) -> None:
         """Let an actor that is ready take part, if its results are those of the others."""
-        with self._turn:
-            actor = self._starting.pop(ready, None)
-            if actor is None:
-                return
-            try:
-                known = self.ray.get(ready)
-            except self.ray.exceptions.RayError:
-                self._start()
-                return
-            if isinstance(known, bytes):
-                raise from_bytes(known)
-            if self._actors and known[0] != self.fingerprint:
-                raise FedsimError(
-                    f"ray: nodes give other bits: {known[0]!r} and {self.fingerprint!r}; allowed: devices of one kind"
-                )
-            self.fingerprint, self.max_batch = known
-            self._actors.append(actor)
+        actor = self._starting.pop(ready)
+        try:
+            known = self.ray.get(ready)
+        except self.ray.exceptions.RayError:
+            self._start()
+            return
+        if isinstance(known, bytes):
+            raise from_bytes(known)
+        if self._actors and known[0] != self.fingerprint:
+            raise FedsimError(
+                f"ray: nodes give other bits: {known[0]!r} and {self.fingerprint!r}; allowed: devices of one kind"
+            )
+        self.fingerprint, self.max_batch = known
+        self._actors.append(actor)
+        for _ in range(_QUEUED):
+            self._free.put(actor)
 
     def _lose(self, actor: Any) -> None:
         with self._turn:

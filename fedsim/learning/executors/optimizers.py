@@ -1,7 +1,7 @@
 """Local steps on the parameters of some clients, one row each, with the state of each client's last training."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -81,22 +81,15 @@ class Optimizer:
 
         Numbers in places without a gradient stay as they are, as under torch's optimisers, unless something pulls them.
         """
+        arrays, kept = (self._parameters, *self._state.values()), list[tuple[Tensor, Any]]()
         if still and self._start is None and self._offset is None:
-            arrays = self._parameters, *self._state.values()
-            parts = [rows[:, place] for rows in arrays for place in still]
-            known = [part.clone() for part in parts]
-            self._change(gradient, rates)
-            for part, stays in zip(parts, known, strict=True):
-                part.copy_(stays)
-            return
-        if not waiting:
-            self._change(gradient, rates)
-            return
-        changing = (self._parameters, *self._state.values(), self._steps)
-        before = [rows[waiting] for rows in changing]
+            kept += [(rows, (slice(None), place)) for rows in arrays for place in still]
+        if waiting:
+            kept += [(rows, waiting) for rows in (*arrays, self._steps)]
+        before = [rows[place].clone() for rows, place in kept]
         self._change(gradient, rates)
-        for rows, kept in zip(changing, before, strict=True):
-            rows[waiting] = kept
+        for (rows, place), values in zip(kept, before, strict=True):
+            rows[place] = values
 
     def _change(self, gradient: Tensor, rates: FloatArray | None) -> None:
         local, parameters = self._local, self._parameters

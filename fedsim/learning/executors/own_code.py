@@ -62,37 +62,28 @@ class Sandbox:
 
     def __init__(self, flat: FlatModule, name: str) -> None:
         self._flat, self._name = flat, name
-        self._parts = [
-            (f"{path}." if path else "", part, set(vars(part))) for path, part in flat.module.named_modules()
+        parts = [(f"{path}." if path else "", part) for path, part in flat.module.named_modules()]
+        self._tables = [
+            (where, part, own, dict(own))
+            for where, part in parts
+            for own in (part._parameters, part._buffers, part._modules)
         ]
         self._arrays = [
             (where + name, own, name, array, array._version if flat.is_constant(array) else None)
-            for where, part, _ in self._parts
-            for own in (part._parameters, part._buffers)
-            for name, array in own.items()
-            if array is not None
-        ]
-        self._tables = [
-            (where, part, own, dict(own))
-            for where, part, _ in self._parts
-            for own in (part._parameters, part._buffers, part._modules)
+            for where, _, own, before in self._tables
+            for name, array in before.items()
+            if isinstance(array, Tensor)
         ]
         self._wanted = [(name, one, one.requires_grad) for name, one in flat.module.named_parameters()]
-        self._constant: list[tuple[dict[str, Any], str, Any]] = []
-        self._shown: list[tuple[dict[str, Any], str]] = []
-        values: list[Any] = []
-        for _, part, known in self._parts:
-            for attribute in sorted(known - _OF_TORCH):
-                value = vars(part)[attribute]
-                if _is_constant(value):
-                    self._constant.append((vars(part), attribute, value))
-                elif _copies([value], self._inner()) is not None:
-                    self._shown.append((vars(part), attribute))
-                    values.append(value)
-        self._before = _copies(values, self._inner()) or []
+        self._attributes = [(where, vars(part), set(vars(part))) for where, part in parts]
+        self._constant, changeable = list[dict[str, Any]](), list[dict[str, Any]]()
+        for _, own, names in self._attributes:
+            values = {name: own[name] for name in sorted(names - _OF_TORCH)}
+            self._constant.append({name: value for name, value in values.items() if _is_constant(value)})
+            rest = {name: value for name, value in values.items() if name not in self._constant[-1]}
+            changeable.append({name: one for name, one in rest.items() if _copies([one], self._inner()) is not None})
+        self._before = _copies(changeable, self._inner()) or [{} for _ in parts]
         self._noted: list[tuple[str, Any]] | None = None
-        self.forgets: bool = False
-        """Whether attributes are put back after each step."""
 
     def __enter__(self) -> None:
         """Let a training or a pass begin."""
@@ -144,14 +135,6 @@ class Sandbox:
                 made = (name for name, array in own.items() if array is not None and before.get(name) is None)
                 yield from ((where + name, part) for name in made)
 
-    def settle(self) -> list[slice]:
-        """Settle the module after a step, see `FlatModule.settle`."""
-        missing = self._flat.settle()
-        if self.forgets:
-            self._flat.gather()
-            self._put_back()
-        return missing
-
     @contextmanager
     def noting(self) -> Iterator[list[tuple[str, Any]]]:
         """Note attributes that passes change meanwhile, and their values; they are put back as ever."""
@@ -163,15 +146,12 @@ class Sandbox:
 
     def _changed(self) -> Iterator[tuple[str, Any]]:
         """Yield attributes that differ from those of the module as it was built, and their values."""
-        for where, part, names in self._parts:
-            yield from ((where + name, vars(part).get(name)) for name in sorted(vars(part).keys() ^ names))
+        for (where, own, names), constant, before in zip(self._attributes, self._constant, self._before, strict=True):
+            yield from ((where + name, own.get(name)) for name in sorted(own.keys() ^ names))
+            for name, value in {**constant, **before}.items():
+                if own.get(name) is not value and content_of(own.get(name)) != content_of(value):
+                    yield where + name, own.get(name)
         yield from ((name, None) for name, _ in self._made())
-        for own, name, value in self._constant:
-            if own.get(name) is not value and (isinstance(own.get(name), Tensor) or own.get(name) != value):
-                yield name, own.get(name)
-        for (own, name), value in zip(self._shown, self._before, strict=True):
-            if content_of(own.get(name)) != content_of(value):
-                yield name, own.get(name)
 
     def _put_back(self) -> None:
         for _, parameter, wanted in self._wanted:
@@ -179,14 +159,12 @@ class Sandbox:
         for _, _, own, before in self._tables:
             own.clear()
             own.update(before)
-        for _, part, names in self._parts:
-            if vars(part).keys() != names:
-                for name in vars(part).keys() - names:
-                    del vars(part)[name]
-        for own, name, value in self._constant:
-            own[name] = value
-        for (own, name), value in zip(self._shown, _copies(self._before, self._inner()) or (), strict=True):
-            own[name] = value
+        copies = _copies(self._before, self._inner()) or [{} for _ in self._attributes]
+        for (_, own, names), constant, before in zip(self._attributes, self._constant, copies, strict=True):
+            for name in own.keys() - names if own.keys() != names else ():
+                del own[name]
+            own.update(constant)
+            own.update(before)
 
     def _inner(self) -> dict[int, Any]:
         """Return what is not copied: layers and arrays of the module itself."""

@@ -1,21 +1,40 @@
-"""The executor "processes": this process and workers of one thread each, which give the bits of the sequential one."""
+"""The executor "processes": this process and workers of one thread each, which give the bits of the sequential one.
+
+The workers of this process serve all runs: a pool of `concurrent.futures`, started by spawn.
+"""
 
 import itertools
+import os
 import pickle
+import signal
+import sys
+import threading
+import time
 import weakref
 from collections.abc import Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from multiprocessing import spawn
+from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any, Final
 
+from fedsim.errors import FedsimError
+from fedsim.learning.executors import worker
 from fedsim.learning.executors.contracts import TrainingSetup, check_cpu
 from fedsim.learning.executors.cores import worker_count
+from fedsim.learning.executors.portable import Segment, module_path
 from fedsim.learning.executors.sequential import SequentialExecutor
-from fedsim.learning.executors.workers import pool, worker
-from fedsim.learning.executors.workers.segments import Segment
-from fedsim.learning.executors.workers.spreading import NO_MODEL, SpreadingExecutor, spread, unlike
+from fedsim.learning.executors.spreading import NO_MODEL, SpreadingExecutor, spread, unlike
 
 _NUMBERS: Final = itertools.count()
 _DATA: Final[dict[int, Segment]] = {}
+_PATIENCE_S: Final = 5.0
+_STARTING: Final = threading.RLock()
+_POOLS: Final[dict[int, ProcessPoolExecutor]] = {}
+_PROCESSES: Final[list["_Worker"]] = []
+_WORDS: Final = ["ended"]
+"""How the worker ended that was lost last."""
 
 
 class ProcessesExecutor(SpreadingExecutor):
@@ -55,19 +74,102 @@ class ProcessesExecutor(SpreadingExecutor):
 
     def _computed(self, jobs: Sequence[Any], costs: Sequence[float]) -> list[Any]:
         """Return the results of all jobs; this process takes jobs too, from the short end."""
+        if self.workers == 1:
+            with self._trainer.turn():
+                return [self._trainer.compute(job, place) for place, job in enumerate(jobs)]
         models, places = unlike(jobs)
-        segment = Segment(models if self.workers > 1 else ())
-        bare = [job._replace(base=NO_MODEL) for job in jobs]
+        segment, bare = Segment(models), [job._replace(base=NO_MODEL) for job in jobs]
 
-        def there(_: int, share: Sequence[int]) -> Any:
+        def there(share: Sequence[int]) -> Future[Any]:
             asked = self._sent, [bare[i] for i in share], [places[i] for i in share], segment.shared
-            try:
-                return pool.pool(self.workers - 1).submit(worker.compute, *asked).result()
-            except BrokenProcessPool as error:
-                raise pool.lost(error) from None
+            return _pool(self.workers - 1).submit(worker.compute, *asked)
 
         def here(index: int) -> Any:
             return self._trainer.compute(jobs[index], index)
 
         with self._trainer.turn():
-            return spread(costs, self.workers - 1, there, here=here, end=pool.end)
+            try:
+                return spread(costs, self.workers, there, here, _end)
+            except BrokenProcessPool as error:
+                raise _lost(error) from None
+
+
+class _Worker(SpawnProcess):
+    """A process that does not do again what the script of this process does outside functions."""
+
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:  # noqa: N802 - multiprocessing's name
+        whole = spawn.get_preparation_data
+
+        def without_script(name: str) -> dict[str, Any]:
+            return {key: value for key, value in whole(name).items() if not key.startswith("init_main")}
+
+        with _STARTING:
+            blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if sys.platform != "win32" else None
+            spawn.get_preparation_data = without_script
+            try:
+                return SpawnProcess._Popen(process_obj)
+            finally:
+                spawn.get_preparation_data = whole
+                if blocked is not None:
+                    signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+                _PROCESSES.append(process_obj)
+
+
+class _Context(SpawnContext):
+    Process = _Worker
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    """Return the pool of as many workers."""
+    with _STARTING:
+        if workers not in _POOLS:
+            _POOLS[workers] = ProcessPoolExecutor(workers, _Context(), worker.begin, (module_path(),))
+        return _POOLS[workers]
+
+
+def _end() -> None:
+    """End all workers, whatever they do; the next call gets new ones."""
+    with _STARTING:
+        gone, started = list(_POOLS.values()), list(_PROCESSES)
+        _PROCESSES.clear()
+        _POOLS.clear()
+    for process in started:
+        with suppress(ValueError):
+            process.kill()
+    for one in gone:
+        one.shutdown(wait=False, cancel_futures=True)
+
+
+def _lost(error: BrokenProcessPool) -> FedsimError:
+    """Return the error about a worker that is gone, and end the others; calls of other threads get the same."""
+    with _STARTING:
+        if _PROCESSES:
+            _WORDS[:] = [_ending(error)]
+            _end()
+        return FedsimError(
+            f"a worker process of the executor 'processes' {_WORDS[0]}; results of finished trainings are in the "
+            "store. Start again; fewer workers (FEDSIM_WORKERS) take less memory"
+        )
+
+
+def _ending(error: BrokenProcessPool) -> str:
+    end = time.monotonic() + _PATIENCE_S
+    while any(process.exitcode is None for process in _PROCESSES) and time.monotonic() < end:
+        time.sleep(0.05)  # the pool's thread waits for the processes too, and may know first
+    found = [process.exitcode or 0 for process in _PROCESSES]
+    codes = [code for code in found if code not in (0, -signal.SIGTERM)]
+    ending = f"ended with exit status {codes[0]}" if codes else f"ended ({error})"
+    if codes and codes[0] < 0:
+        hint = ", which the system sends when memory runs out" if codes[0] == -signal.SIGKILL else ""
+        ending = f"was ended by {signal.Signals(-codes[0]).name}{hint}"
+    return ending
+
+
+def _forked() -> None:
+    _POOLS.clear()
+    _PROCESSES.clear()
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_forked)

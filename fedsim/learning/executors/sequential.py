@@ -10,12 +10,9 @@ import torch
 
 from fedsim.arrays import FloatArray
 from fedsim.errors import FedsimError
-from fedsim.learning.evaluation import Evaluation
-from fedsim.learning.executors.alone import checked_print
-from fedsim.learning.executors.chunks import Chunk, evaluated
+from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import (
     SEQUENTIAL,
-    EvaluationJob,
     TrainingJob,
     TrainingResult,
     TrainingSetup,
@@ -24,7 +21,9 @@ from fedsim.learning.executors.contracts import (
 )
 from fedsim.learning.executors.cores import worker_count
 from fedsim.learning.executors.own_code import named_faults
+from fedsim.learning.executors.spreading import SpreadingExecutor, spread
 from fedsim.learning.executors.trainer import Trainer, one_thread
+from fedsim.learning.executors.trials import checked_print
 from fedsim.learning.generators import torch_generator
 from fedsim.learning.models.flat_module import FlatModule
 
@@ -53,7 +52,7 @@ def _threads(trainer: Trainer) -> int:
     return 1 if alone else min(torch.get_num_threads(), worker_count())
 
 
-class SequentialExecutor:
+class SequentialExecutor(SpreadingExecutor):
     """Trains each client on one thread, with the same bits on every run.
 
     On a CPU several clients are trained at a time, each by a module of its own on a thread of its own: as many as torch
@@ -81,11 +80,12 @@ class SequentialExecutor:
     max_batch: int = 256
 
     def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
+        super().__init__(setup)
         where = device_of(device)
         self.fingerprint = fingerprint_with(setup, self.fingerprint)
         if where.type == "cuda":
             self.fingerprint += f":torch{torch.__version__}:{torch.cuda.get_device_name(where)}"
-        self._setup, self._device = setup, str(where)
+        self._device = str(where)
         with one_thread(setup), named_faults(setup):
             self.trainer = Trainer(setup, self._device)
             self.print = checked_print(self.trainer)
@@ -106,12 +106,9 @@ class SequentialExecutor:
                 return [self.trainer.compute(job, place) for place, job in enumerate(jobs)]
         if min(self.threads, len(jobs)) > 1:
             seed = int(copy.deepcopy(jobs[0].rng).integers(2**63))  # of what threads draw in turn with ``fast``
-            with one_thread(self._setup), torch_generator(seed):
-                return self._shared(list(enumerate(jobs)), self.threads)
+            with one_thread(self._run), torch_generator(seed):
+                return super().train(jobs)
         return (self._alone(job, place) for place, job in enumerate(jobs))
-
-    def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
-        return evaluated(jobs, self._setup, self._scores)
 
     def _alone(self, job: TrainingJob, place: int) -> TrainingResult:
         with self.trainer.turn():
@@ -120,25 +117,25 @@ class SequentialExecutor:
 
     def _scores(self, chunks: Sequence[Chunk]) -> list[FloatArray]:
         with self.trainer.turn():
-            return self._shared(list(enumerate(chunks)), self._scoring_threads)
+            return super()._scores(chunks)
 
-    def _shared(self, items: Sequence[tuple[int, Any]], threads: int) -> list[Any]:
-        """Return the results of jobs or chunks, in their order; a thread takes the next with a free trainer."""
-        threads = min(threads, len(items))
+    def _computed(self, items: Sequence[Any], costs: Sequence[float]) -> list[Any]:
+        """Return the results of jobs or chunks, in their order; a thread computes a share with a free trainer."""
+        threads = min(self.threads if isinstance(items[0], TrainingJob) else self._scoring_threads, len(items))
         if threads < 2:
-            return [self.trainer.compute(item, place) for place, item in items]
+            return [self.trainer.compute(item, place) for place, item in enumerate(items)]
         while len(self._trainers) < threads:
-            self._trainers.append(Trainer(self._setup, self._device))
+            self._trainers.append(Trainer(self._run, self._device))
         free: SimpleQueue[Trainer] = SimpleQueue()
         for trainer in self._trainers[:threads]:
             free.put(trainer)
 
-        def one(item: tuple[int, Any]) -> Any:
+        def there(share: Sequence[int]) -> list[Any]:
             trainer = free.get()
             try:
-                return trainer.compute(item[1], item[0], seeds=False)
+                return [trainer.compute(items[i], i, seeds=False) for i in share]
             finally:
                 free.put(trainer)
 
         with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            return list(pool.map(one, items))
+            return spread(costs, threads, lambda share: pool.submit(there, share))

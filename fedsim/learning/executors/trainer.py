@@ -15,10 +15,9 @@ from fedsim.arrays import FloatArray, Vector, read_only
 from fedsim.learning.executors.batches import Batches, Drawing
 from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import StateError, TrainingJob, TrainingResult, TrainingSetup
-from fedsim.learning.executors.objective import Objective, Seen
+from fedsim.learning.executors.objective import Objective, OwnLoss, Seen
 from fedsim.learning.executors.optimizers import Optimizer, in_order
 from fedsim.learning.executors.own_code import named_faults, sandbox_of
-from fedsim.learning.executors.own_loss import OwnLoss
 from fedsim.learning.generators import ONE_AT_A_TIME, kept_generators, seed_generators, torch_generator
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.learning.models.inputs import Inputs
@@ -78,8 +77,6 @@ class Trainer:
             self._draws.manual_seed(batches.seed ^ _OF_BATCHES)
         self.start(job)
         losses, seen = list[tuple[float, int]](), list[Seen]()
-        if self._own_loss is not None:
-            self._own_loss.start(job)
         rates = () if job.rates is None else job.rates.tolist()
         with self._alone(batches.seed if seeds else None):
             for images, labels in self._shown(batches):
@@ -140,6 +137,8 @@ class Trainer:
         """Take over all that a job brings but its samples."""
         self.flat.load(job.base)
         self.flat.module.train()
+        if self._own_loss is not None:
+            self._own_loss.anchors = job.anchors
         self._loaded = None
         self._missed.clear()
         state = in_order(job.state, self.flat.layout.parameters, self.flat.inward)
@@ -152,7 +151,7 @@ class Trainer:
         loss, kept = self._objective.mean(scores, labels)
         own = self._own_loss
         torch.autograd.backward(loss if own is None else own(loss, scores, images, labels))
-        still = [] if self.sandbox is None else self.sandbox.settle()
+        still = [] if self.sandbox is None else self.flat.settle()
         self._missed.update(place.start for place in still)
         self._optimizer.step(self._gradient, still=still)
         return loss, kept

@@ -23,7 +23,6 @@ from fedsim.learning.generators import generators_of
 from fedsim.learning.lineage.asked import OWN, STEPS, Model, Node, Recipe, Result, State, Update, naming
 from fedsim.learning.lineage.known import Known
 from fedsim.learning.lineage.local_work import LocalWork
-from fedsim.learning.lineage.verification import PRINT, print_of
 from fedsim.learning.steps.contracts import Message
 from fedsim.learning.steps.listed import Steps
 from fedsim.learning.store.contracts import Record
@@ -35,6 +34,9 @@ _FEW: Final = 512
 
 _MOST: Final = 2**18
 """Trainings that a line may be made of, in about 130 MB; beyond that they are run."""
+
+PRINT: Final = "print"
+_BITS: Final = 2**53
 
 WithResult = Callable[[Update], None]
 """Called with an update whose result is in memory, before any model has taken it."""
@@ -227,6 +229,11 @@ class Computation:
         return found
 
 
+def print_of(difference: Vector) -> float:
+    """Return the sum of a difference's bits, as a number that a record holds exactly."""
+    return float(int(difference.view(np.uint32).sum(dtype=np.uint64)) % _BITS)
+
+
 def _unknown(wanted: Sequence[Node], known: Known, found: dict[Model, Recipe] | None = None) -> dict[Node, None]:
     """Return handles without numbers and what they are made of, each after what it needs, without recursion.
 
@@ -258,7 +265,10 @@ def _unknown(wanted: Sequence[Node], known: Known, found: dict[Model, Recipe] | 
 
 
 class _Walk:
-    """Handles on their way to their numbers; one that has them is let go of, so that its memory can be freed."""
+    """Handles on their way to their numbers; one that has them is let go of, so that its memory can be freed.
+
+    Each has a way of its own: a generator that yields what it waits for, and is resumed when that has its numbers.
+    """
 
     def __init__(
         self,
@@ -267,67 +277,49 @@ class _Walk:
         made: Callable[[Model], None],
         drawing: Callable[[Node], AbstractContextManager[None]],
     ) -> None:
-        self._drawing = drawing
-        self._made, self._wanted = made, {one for one in wanted if isinstance(one, Update)}
+        self._drawing, self._made = drawing, made
+        self._wanted = {one for one in wanted if isinstance(one, Update)}
         self._ready: list[tuple[int, Update]] = []  # a heap: what is needed first comes first
-        self._growing: dict[Model, Iterator[None]] = {}  # all models that they are made of are there
-        self._growable: list[Model] = []
-        self._ranks: dict[Update, int] = {}
-        self._missing: Counter[Node] = Counter()
-        self._users: defaultdict[Node, list[Node]] = defaultdict(list)
         self._takers: Counter[Update] = Counter()
         """How often each update is yet to be added to a model."""
-        for rank, node in enumerate(order):
-            for one in {one: None for one in node.needs() if not one.known}:
-                self._users[one].append(node)
-                self._missing[node] += isinstance(node, Update) or isinstance(one, Model)
-            if isinstance(node, Update):
-                self._ranks[node] = rank
-            elif node.recipe is not None:
+        for node in order:
+            if isinstance(node, Model) and node.recipe is not None:
                 self._takers.update(node.recipe.updates)
-            if not self._missing[node]:
-                self._release(node)
+        self._waiting: defaultdict[Node, list[Iterator[Node]]] = defaultdict(list)
+        self._going = [self._way(rank, node) for rank, node in enumerate(order)]
 
     def next(self, most: int) -> list[Update]:
         """Make the models that can be made; take out the next updates that can run."""
-        self._grow()
+        self._go_on()
         if len(self._ready) > most:
             return [heapq.heappop(self._ready)[1] for _ in range(most)]
         ready, self._ready = sorted(self._ready), []
         return [update for _, update in ready]
 
     def done(self, update: Update) -> None:
-        self._go_on_after(update)
+        self._going += self._waiting.pop(update, ())
         if update.result is not None and not self._takers[update] and update not in self._wanted:
             update.result = None
-        self._grow()
+        self._go_on()
 
-    def _grow(self) -> None:
-        while self._growable:
-            model = self._growable.pop()
-            if model in self._growing and next(self._growing[model], model) is model:
-                del self._growing[model]
-                self._made(model)
-                self._go_on_after(model)
+    def _go_on(self) -> None:
+        while self._going:
+            way = self._going.pop()
+            if (needed := next(way, None)) is not None:
+                self._waiting[needed].append(way)
 
-    def _go_on_after(self, node: Node) -> None:
-        for user in self._users.pop(node, ()):
-            if isinstance(user, Model) and isinstance(node, Update):
-                self._growable.append(user)
-            else:
-                self._missing[user] -= 1
-                if not self._missing[user]:
-                    self._release(user)
-
-    def _release(self, node: Node) -> None:
-        del self._missing[node]
+    def _way(self, rank: int, node: Node) -> Iterator[Node]:
+        """Let an update run once it can, or make a model, which can begin before all of its updates are there."""
+        while missing := [one for one in _before(node) if not one.known]:
+            yield missing[0]
         if isinstance(node, Update):
-            heapq.heappush(self._ready, (self._ranks.pop(node), node))
-        else:
-            self._growing[node] = self._growth(node)
-            self._growable.append(node)
+            heapq.heappush(self._ready, (rank, node))
+            return
+        yield from self._growth(node)
+        self._made(node)
+        self._going += self._waiting.pop(node, ())
 
-    def _growth(self, model: Model) -> Iterator[None]:
+    def _growth(self, model: Model) -> Iterator[Update]:
         """Add the updates of a model in their order, each as soon as it has a result; then make the model."""
         recipe = model.recipe
         if recipe is None:
@@ -342,7 +334,7 @@ class _Walk:
                 total = recipe.begin()
             for update, weight in zip(recipe.updates, recipe.weights, strict=True):
                 while (result := update.result) is None:
-                    yield
+                    yield update
                 sent = result.sent
                 if recipe.moved:
                     sent = difference_from(start.vector, update.base.vector, sent)
@@ -354,6 +346,12 @@ class _Walk:
                 del result, sent  # nothing here has results in memory while others are computed
             with self._drawing(model):
                 model.take(*recipe.end(total))
+
+
+def _before(node: Node) -> Sequence[Node]:
+    if isinstance(node, Update):
+        return node.needs()
+    return () if node.recipe is None else node.recipe.models
 
 
 def _nothing(_: object) -> None:

@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
@@ -41,31 +41,23 @@ _QUANTILES: Final = {"p10": 0.1, "p50": 0.5, "p90": 0.9}
 _TENTH: Final = 0.1
 
 
-class Running:
-    """Evaluations by one call of the executor beside the trainings; those of models without numbers begin later."""
+class Later:
+    """An evaluation by a call of the executor beside the trainings, which begins once the model has its numbers."""
 
-    def __init__(self, begin: Callable[[], None] | None = None) -> None:
-        self._begin = begin
-        self.future: Future[Found] | None = None
-        self.then: Callable[[Found], None] | None = None
+    def __init__(self, evaluations: "Evaluations") -> None:
+        self._evaluations = evaluations
+        self.call: Future[Found] | None = None
 
     def done(self) -> bool:
-        return self.future is not None and self.future.done()
-
-    def results(self) -> Found:
-        """Return the results, or raise the call's error; begins and waits if need be."""
-        if self.future is None and self._begin is not None:
-            self._begin()
-        if self.future is None:
-            raise RuntimeError("an evaluation has not begun")
-        found = self.future.result()
-        then, self.then = self.then, None
-        if then is not None:
-            then(found)
-        return found
+        return self.call is not None and self.call.done()
 
     def result(self) -> Evaluation:
-        (found,) = self.results()
+        """Return the result, or raise the call's error; begins and waits if need be."""
+        if self.call is None:
+            self._evaluations.begin()
+        if self.call is None:
+            raise RuntimeError("an evaluation has not begun")
+        (found,) = self._evaluations.ended(self.call)
         return found
 
 
@@ -91,9 +83,10 @@ class Evaluations:
         self.computation, self._known, self._verification = computation, computation.known, verification
         self._basis, self._rows, self._shards, self._streams = basis, rows, shards, streams
         self._most = min(_GROUP, _GROUP_BYTES // layout.initial.nbytes)
-        self._later: dict[Model, Running] = {}
+        self._later: dict[Model, Later] = {}
         self._pool: ThreadPoolExecutor | None = None
-        self._under_way: deque[Running] = deque()
+        self._under_way: deque[tuple[Future[Found], Sequence[str]]] = deque()
+        """Calls, and the digests under which their results are to be put."""
         computation.when_known = self._evaluate
 
     def start_evaluation(self, model: Model) -> PendingEvaluation:
@@ -106,11 +99,11 @@ class Evaluations:
             self.evaluations_found += 1
             known = self.scores.of_record(found, self._test_samples)
             self._verification.of_evaluation(
-                model, known, lambda: self._ended(self._submit([EvaluationJob(model.vector)]))[0]
+                model, known, lambda: self.ended(self._submit([EvaluationJob(model.vector)]))[0]
             )
             model.evaluation = KnownEvaluation(known)
             return model.evaluation
-        later = model.evaluation = self._later[model] = Running(self.begin)
+        later = model.evaluation = self._later[model] = Later(self)
         # Without stale updates no training can run beside those of the next model, so that to wait gains nothing.
         if not model.stale or model.trainings >= self._most:
             self.begin()
@@ -191,7 +184,7 @@ class Evaluations:
         personal = local.algorithm.personal
         return ClientEvaluations(column("accuracy"), column("loss"), metrics, tests.samples, personal, tests.held_out)
 
-    def start(self, models: Mapping[str, tuple[Vector, int]]) -> Running:
+    def start(self, models: Mapping[str, tuple[Vector, int]]) -> Future[Found]:
         """Begin to evaluate models, each on all that a client trains on, beside trainings."""
         self.probed += len(models)
         jobs = [EvaluationJob(model, self._rows[client]) for model, client in models.values()]
@@ -208,7 +201,7 @@ class Evaluations:
         later = self._later.pop(model, None)
         if later is not None:
             self.evaluated += 1
-            self._submit([EvaluationJob(model.vector)], [self._digest("evaluation", model.digest)], later)
+            later.call = self._submit([EvaluationJob(model.vector)], [self._digest("evaluation", model.digest)])
 
     def _part(self, client: int, samples: int | None, round_: int) -> IntArray:
         rows = self._rows[client]
@@ -218,44 +211,42 @@ class Evaluations:
 
     def _now(self, jobs: Mapping[str, EvaluationJob]) -> dict[str, Evaluation]:
         self.probed += len(jobs)
-        return dict(zip(jobs, self._ended(self._submit([*jobs.values()], list(jobs))), strict=True))
+        return dict(zip(jobs, self.ended(self._submit([*jobs.values()], list(jobs))), strict=True))
 
     def _together(self, model: Vector, rows: Mapping[str, IntArray]) -> dict[str, Evaluation]:
         """Evaluate one model on several rows in common batches, where the executor can."""
         sizes = np.array([part.size for part in rows.values()], dtype=np.int64)
-        (whole,) = self._ended(self._submit([EvaluationJob(model, np.concatenate([*rows.values()]), sizes)]))
+        (whole,) = self.ended(self._submit([EvaluationJob(model, np.concatenate([*rows.values()]), sizes)]))
         if not whole.parts:
             return self._now({digest: EvaluationJob(model, part) for digest, part in rows.items()})
         self.probed += len(rows)
         self._put(list(rows), whole.parts)
         return dict(zip(rows, whole.parts, strict=True))
 
-    def _submit(
-        self, jobs: Sequence[EvaluationJob], digests: Sequence[str] = (), running: Running | None = None
-    ) -> Running:
+    def _submit(self, jobs: Sequence[EvaluationJob], digests: Sequence[str] = ()) -> Future[Found]:
         """Begin to evaluate jobs; never waits, as the executor may train meanwhile and wait for its reader."""
-        running = running or Running()
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="evaluation")
         try:
-            running.future = self._pool.submit(own_modes()(self.computation.executor.evaluate), jobs)
+            call = self._pool.submit(own_modes()(self.computation.executor.evaluate), jobs)
         except BaseException:
             # A thread that Ctrl-C has found while it started is one that nothing else would end, and Python waits for.
             self._pool.shutdown(wait=False, cancel_futures=True)
             raise
-        running.then = lambda found: self._put(digests, found)
-        self._under_way.append(running)
-        return running
+        self._under_way.append((call, digests))
+        return call
 
-    def _ended(self, running: Running) -> Found:
-        self._settle(0)
-        return running.results()
+    def ended(self, call: Future[Found]) -> Found:
+        """Return the results of a call, which the store has then, as those of the calls before it."""
+        while any(one is call for one, _ in self._under_way):
+            self._settle(len(self._under_way) - 1)
+        return call.result()
 
     def _settle(self, most: int = _MOST_UNDER_WAY) -> None:
         while len(self._under_way) > most:
-            running = self._under_way.popleft()
-            if running.future is not None and running.future.exception() is None:
-                running.results()
+            call, digests = self._under_way.popleft()
+            if call.exception() is None:
+                self._put(digests, call.result())
 
     def _put(self, digests: Sequence[str], found: Found) -> None:
         if digests:

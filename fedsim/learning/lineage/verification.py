@@ -17,7 +17,7 @@ from fedsim.errors import DistrustError
 from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.contracts import SEQUENTIAL
 from fedsim.learning.lineage.asked import Model, Recipe, Update, digest_of
-from fedsim.learning.lineage.known import Known
+from fedsim.learning.lineage.computed import PRINT, Computation
 from fedsim.learning.store.contracts import Record, Store
 
 SHARE: Final = 0.01
@@ -25,13 +25,6 @@ TOLERANCE: Final = 1e-3
 """Largest relative difference of losses under an executor whose bits are not those of the sequential one."""
 _OF_EVALUATIONS: Final = 1e-6
 _MOST_PENDING: Final = 8
-PRINT: Final = "print"
-_BITS: Final = 2**53
-
-
-def print_of(difference: Vector) -> float:
-    """Return the sum of a difference's bits, as a number that a record holds exactly."""
-    return float(int(difference.view(np.uint32).sum(dtype=np.uint64)) % _BITS)
 
 
 def trusted(basis: str, store: Store) -> str:
@@ -48,24 +41,18 @@ def distrust(basis: str, store: Store) -> None:
 
 
 class Verification:
-    """Compares what one run finds; a result is computed again by a function that is given."""
+    """Compares what one run finds with what is computed again."""
 
-    def __init__(
-        self,
-        known: Known,
-        fingerprint: str,
-        parts: str,
-        distrust: Callable[[], None],
-        train_again: Callable[[Update], Record],
-        make_again: Callable[[Model, Recipe], Vector | None],
-    ) -> None:
-        self.verified, self._make_again, self._first_model = 0, make_again, True
-        self._known, self._parts, self._distrust, self._train_again = known, parts, distrust, train_again
+    def __init__(self, computation: Computation, fingerprint: str, parts: str) -> None:
+        self.verified, self._first_model = 0, True
+        self._computation, self._known, self._parts = computation, computation.known, parts
         self._exact = fingerprint.startswith(SEQUENTIAL)
         self._dice = random.Random()  # noqa: S311 - it decides what is looked at, and no number
         self._first_training = self._first_evaluation = True
         self._owed = 0
         self._pending: list[Callable[[], None]] = []
+        if not self._known.alone:
+            computation.verify_by(self.run_pending, self.of_models)
 
     def of_trainings(self, updates: Sequence[Update]) -> None:
         """Compare some of the trainings whose updates have come into use, if the store has them."""
@@ -90,7 +77,7 @@ class Verification:
         for model, recipe in found.items():
             if not self._first_model and self._dice.random() >= SHARE:
                 continue
-            again = self._make_again(model, recipe)
+            again = self._computation.make_again(model, recipe)
             if again is not None:
                 self._first_model = False
                 self._compare_model(model, recipe, again)
@@ -117,7 +104,7 @@ class Verification:
             self._pending.append(compare)
 
     def _compare_training(self, update: Update, before: Record) -> None:
-        now = self._train_again(update)
+        now = self._computation.train_again(update)
         self.verified += 1
         if self._exact:
             same = all(_same(before[name], now[name]) for name in ("loss", "loss_rms", PRINT))
@@ -145,7 +132,7 @@ class Verification:
             self._refuse(f"the evaluation of version {model.version}", before.loss, now.loss)
 
     def _refuse(self, what: str, before: float, now: float, of: str = "loss") -> None:
-        self._distrust()
+        self._computation.distrust()
         made_by = self._parts or "machine or release"
         raise DistrustError(
             f"store: {what} is stored with another result ({of} {before!r}) than it gives ({of} {now!r}); the store "

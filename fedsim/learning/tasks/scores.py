@@ -24,7 +24,7 @@ class Scores:
     """The sums of which evaluations are made: the summed loss, then the sums of each metric."""
 
     def __init__(self, task: Task, outputs: int) -> None:
-        metrics = [METRIC.checked(METRIC.checked(one).bound(task)) for one in task.metrics]
+        self.metrics = metrics = [METRIC.checked(METRIC.checked(one).bound(task)) for one in task.metrics]
         self._metrics = {one.name: one for one in metrics}
         if len(self._metrics) < len(metrics):
             raise ScenarioError(

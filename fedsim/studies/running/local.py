@@ -15,7 +15,7 @@ from typing import Any
 
 from fedsim.errors import RunError
 from fedsim.learning.executors.cores import ENVIRONMENT_VARIABLE, usable_cores
-from fedsim.learning.executors.workers.portable import module_path
+from fedsim.learning.executors.portable import module_path
 from fedsim.studies.running.records import Done, Ended, Task
 from fedsim.studies.running.zygote import KEY
 

@@ -7,7 +7,7 @@ from torch import nn
 from fedsim import Scenario, run, simulate
 from fedsim.errors import DistrustError
 from fedsim.learning import MemoryStore, ServerOptimizer
-from fedsim.learning.lineage.verification import PRINT, Verification, print_of
+from fedsim.learning.lineage.computed import PRINT, print_of
 from fedsim.simulation import Simulation
 
 RNG = np.random.default_rng(0)
@@ -122,11 +122,8 @@ def test_a_print_changes_with_each_number():
         assert print_of(moved) != print_of(numbers)
 
 
-def test_a_round_without_updates_leaves_what_is_owed_to_the_next():
-    class Known:
-        alone = False
-
-    looked = Verification(Known(), "sequential", "machine", lambda: None, lambda _: {}, lambda *_: None)
+def test_a_round_without_updates_leaves_what_is_owed_to_the_next(make_learner):
+    looked = make_learner()._verification
     looked._owed = 1
     looked.of_trainings([])
     assert (looked._owed, looked.verified) == (1, 0)

@@ -10,7 +10,7 @@ import pytest
 from fedsim import run, simulate
 from fedsim.errors import FedsimError, PartError
 from fedsim.learning import MLP, TASKS, Digits, LocalTraining, Metric, TrainingSetup
-from fedsim.learning.executors.first_look import check_fit
+from fedsim.learning.executors.trials import check_fit
 from tests.support.short_runs import of_learning
 
 

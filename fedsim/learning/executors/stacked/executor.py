@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from fedsim.code_digest import is_builtin
 from fedsim.errors import FedsimError
 from fedsim.learning.evaluation import Evaluation
-from fedsim.learning.executors.alone import check_state, checked_print, standard_jobs, unlike_eager
 from fedsim.learning.executors.batches import Drawing, Samples
 from fedsim.learning.executors.contracts import (
     EvaluationJob,
@@ -29,6 +28,7 @@ from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.stacked.step import ModelsOfSlots, refused_unless_mapped
 from fedsim.learning.executors.stacked.training import SlotTraining, UnlikeError
 from fedsim.learning.executors.trainer import Trainer, one_thread
+from fedsim.learning.executors.trials import check_alike, checked_print
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.learning.models.settings import own_name
 
@@ -97,7 +97,6 @@ class StackedExecutor:
         self._check_layers()
         self._drawing = Drawing(local, flat.layout.smallest_batch)
         self._trainings: dict[int, SlotTraining] = {}
-        self._refused: set[int] = set()
         with self._computing(), named_faults(setup), refused_unless_mapped():
             if self._training(self._few).padded_to is None:
                 # Vectors of the processor then have no rest at any size of a batch, whose bits would be others.
@@ -116,13 +115,11 @@ class StackedExecutor:
             batches = [self._drawing.batches(job) for job in jobs]
             passes = -(-len(jobs) // self._most)
             slots = -(-len(jobs) // (passes * self._few)) * self._few
-            if slots not in self._refused:
-                try:
-                    return self._training(slots).train(jobs, batches)
-                except UnlikeError:
-                    self._refused.add(slots)
-                    del self._trainings[slots]
-            return self._training(self._few).train(jobs, batches)
+            try:
+                return self._training(slots).train(jobs, batches)
+            except UnlikeError:
+                self._trainings[slots] = self._training(self._few)
+            return self._trainings[slots].train(jobs, batches)
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
         """Return loss and metrics of each job, as the sequential executor does."""
@@ -147,20 +144,16 @@ class StackedExecutor:
         plain = {"optimizer": "sgd", "keep_optimizer_state": False}
         own = self._setup.local
         setup = replace(self._setup, local=own if own.optimizer == "sgd" else own.model_copy(update=plain))
+
+        def mapped(jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
+            with torch.no_grad(), refused_unless_mapped():
+                training = SlotTraining(self._models(self._few), self._samples, setup)
+                return training.train(jobs, [self._drawing.batches(job) for job in jobs])
+
         with one_thread(setup), named_faults(setup):
             trainer = Trainer(setup)
             checked_print(trainer)
-            check_state(trainer, "stacked")
-            jobs = standard_jobs(trainer)
-            with torch.no_grad(), refused_unless_mapped():
-                mapped = SlotTraining(self._models(self._few), self._samples, setup)
-                found = mapped.train(jobs, [self._drawing.batches(job) for job in jobs])
-            apart = unlike_eager(trainer, found, _TOLERANCE[setup.precision])
-        if apart:
-            raise FedsimError(
-                f"learning.model: mapped over clients it differs by {apart}; allowed with the executor 'stacked': "
-                "modules without a state beside their numbers; any with 'sequential'"
-            )
+            check_alike(trainer, "stacked", "mapped over clients it differs", mapped, _TOLERANCE[setup.precision])
 
     def _training(self, slots: int) -> SlotTraining:
         if slots not in self._trainings:

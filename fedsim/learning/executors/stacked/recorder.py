@@ -4,13 +4,13 @@ torch's own tracer imports its compiler, which takes longer than many runs.
 """
 
 import operator
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import partial
+from types import SimpleNamespace
 from typing import Any, Final, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, fx
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -29,63 +29,27 @@ _VECTOR: Final = 16
 """Numbers of a processor's widest vector."""
 
 
-@dataclass(eq=False)
-class _Node:
-    """A value of the list: the operation that gives it, its arguments, and the shape and strides of a tensor."""
-
-    function: Any = None
-    given: Any = ()
-    layout: Any = None
-
-    @property
-    def first(self) -> Any:
-        return self.given[0][0] if self.given and self.given[0] else None
-
-    @property
-    def name(self) -> str:
-        return self.function._opname if isinstance(self.function, OpOverload) else ""
-
-    @property
-    def writes(self) -> bool:
-        return isinstance(self.function, OpOverload) and self.function._schema.is_mutable
-
-    @property
-    def views(self) -> bool:
-        return isinstance(self.function, OpOverload) and self.function.is_view
-
-    @property
-    def draws(self) -> bool:
-        return isinstance(self.function, OpOverload) and torch.Tag.nondeterministic_seeded in self.function.tags
-
-    @property
-    def turns(self) -> bool:
-        """Whether it transposes matrices of all slots."""
-        return self.name == "transpose" and {int(axis) % 3 for axis in self.given[0][1:]} == {1, 2}
-
-    def needs(self) -> list["_Node"]:
-        found: list[Any] = []
-        _each(self.given, found.append)
-        return [one for one in found if isinstance(one, _Node)]
-
-
 class _Recorder(TorchDispatchMode):
     """Writes down operations as they are called, below the mapping over clients and the gradients."""
 
-    def __init__(self, given: Sequence[Tensor]) -> None:
+    def __init__(self, lasting: Sequence[Tensor], example: Sequence[Tensor]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.listed: list[_Node] = []
-        self._nodes, self._alive = dict[int, _Node](), list[Tensor]()
-        self.given = [self._note(one, _Node()) for one in given]
+        self.graph, self.constants, self._nodes = fx.Graph(), SimpleNamespace(), dict[int, fx.Node]()
+        self._alive = list[Tensor]()
+        for i, one in enumerate(example):
+            self._note(one, self.graph.placeholder(f"given_{i}"))
+        for one in lasting:
+            self.node_of(one)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         found = func(*args, **(kwargs or {}))
-        node = _Node(func, _each((args, tuple((kwargs or {}).items())), self.node_of))
-        self.listed.append(node)
+        args, kwargs = (fx.node.map_aggregate(given, self.node_of) for given in (args, kwargs or {}))
+        node = self.graph.call_function(func, args, kwargs)
         if isinstance(found, Tensor):
             self._note(found, node)
         for i, one in enumerate(found) if isinstance(found, tuple | list) else ():
             if isinstance(one, Tensor):
-                self.listed.append(self._note(one, _Node(operator.getitem, ((node, i), ()))))
+                self._note(one, self.graph.call_function(operator.getitem, (node, i)))
         return found
 
     @classmethod
@@ -95,13 +59,19 @@ class _Recorder(TorchDispatchMode):
 
     def node_of(self, one: Any) -> Any:
         """Return what made a tensor; one that nothing here has made is a constant."""
-        return self._nodes.get(id(one), one) if isinstance(one, Tensor) else one
+        if isinstance(one, Tensor) and id(one) not in self._nodes:
+            self._note(one, self.constant(one))
+        return self._nodes[id(one)] if isinstance(one, Tensor) else one
 
-    def _note(self, one: Tensor, node: _Node) -> _Node:
+    def constant(self, one: Tensor) -> fx.Node:
+        name = f"constant_{len(vars(self.constants))}"
+        setattr(self.constants, name, one)
+        return self.graph.get_attr(name)
+
+    def _note(self, one: Tensor, node: fx.Node) -> None:
         self._nodes[id(one)] = node
         self._alive.append(one)  # so that no other tensor gets its id
-        node.layout = tuple(one.shape), one.stride()
-        return node
+        node.meta["layout"] = tuple(one.shape), one.stride()
 
 
 def recorded(
@@ -112,128 +82,105 @@ def recorded(
 ) -> tuple[Run, bool]:
     """Return the operations that a function calls for arrays like the example, and whether one of them draws at random.
 
-    The lasting arrays are arguments too, and the same at each call. Operations that draw are exchanged by ``drawing``.
+    The lasting arrays are constants, the same at each call. Operations that draw are exchanged by ``drawing``.
     """
-    recorder = _Recorder([*lasting, *example])
+    recorder, graph = (made := _Recorder(lasting, example)), made.graph
     with recorder:
         found = compute(*lasting, *example)
-    listed, results = _without_needless(recorder.listed, _each(found, recorder.node_of))
-    listed, results = _without_needless(*_without_turns(listed, results))
-    constant: dict[Any, Any] = dict(zip(recorder.given, lasting, strict=False))
-    for node in listed:
-        if node.views and all(one in constant for one in node.needs()):
-            constant[node] = node.function(*_replaced(node.given[0], constant))
-    for node in listed:
-        node.given = _replaced(node.given, constant)
-    called = [
-        (node, drawing(node.function) if node.draws else _called(node)) for node in listed if node not in constant
-    ]
-    run = _written(recorder.given[len(lasting) :], called, _replaced(results, constant))
-    return run, any(node.draws for node in listed)
+    graph.output([recorder.node_of(one) for one in found])
+    _without_needless(graph)
+    _without_turns(graph)
+    _without_needless(graph)
+    for node in graph.nodes:
+        if _is(node, "view") and all(one.op == "get_attr" for one in node.all_input_nodes):
+            given = fx.node.map_arg(node.args, lambda one: getattr(recorder.constants, str(one.target)))
+            with graph.inserting_before(node):
+                _exchange(node, recorder.constant(node.target(*given, **node.kwargs)))
+    draws = [node for node in graph.nodes if _is(node, "draw")]
+    for node in graph.nodes:
+        if node.op == "call_function":
+            node.target = drawing(node.target) if node in draws else _called(node)
+    code, scope = graph.python_code("self"), dict[str, Any]()
+    exec(code.src, {**code.globals}, scope)  # noqa: S102 - torch has made the text of the list
+    return partial(cast(Run, scope["forward"]), recorder.constants), bool(draws)
 
 
-def _each(one: Any, change: Callable[[Any], Any]) -> Any:
-    """Return an argument with all that is in its lists changed."""
-    if isinstance(one, list | tuple):
-        return tuple([_each(inner, change) for inner in one]) if type(one) is tuple else [_each(i, change) for i in one]
-    return change(one)
+def _name(node: Any) -> str:
+    is_operation = isinstance(node, fx.Node) and isinstance(node.target, OpOverload)
+    return cast(OpOverload, node.target)._opname if is_operation else ""
 
 
-def _replaced(one: Any, instead: Mapping[Any, Any]) -> Any:
-    return _each(one, lambda inner: instead.get(inner, inner) if isinstance(inner, _Node) else inner)
+def _is(node: fx.Node, kind: str) -> bool:
+    """Return whether an operation writes into its arguments, gives a view of them, or draws at random."""
+    operation = node.target
+    if not isinstance(operation, OpOverload):
+        return False
+    if kind == "draw":
+        return torch.Tag.nondeterministic_seeded in operation.tags
+    return operation._schema.is_mutable if kind == "write" else operation.is_view
 
 
-def _without_needless(listed: Sequence[_Node], results: Any) -> tuple[list[_Node], Any]:
-    """Return list and results without operations that change nothing, and without those whose results are not used."""
-    changed: set[_Node] = set()  # in place, by a later operation, itself or through a view
-    for node in reversed(listed):
-        if node.writes or (node in changed and node.views):
-            changed.update(node.needs())
-    instead: dict[_Node, _Node] = {}
-    for node in listed:
-        node.given = _replaced(node.given, instead)
-        first = node.first
-        if isinstance(first, _Node):
-            copied = node.name == "clone" and (node in changed or first in changed)
-            factor = node.given[0][1] if node.name == "mul" and node not in changed else None
-            same = node.name in _SAME and node.layout == first.layout and not copied
+def _turns(node: Any) -> bool:
+    """Return whether a node transposes matrices of all slots."""
+    return _name(node) == "transpose" and {int(axis) % 3 for axis in node.args[1:]} == {1, 2}
+
+
+def _exchange(node: fx.Node, other: fx.Node) -> None:
+    other.meta.setdefault("layout", node.meta["layout"])
+    node.replace_all_uses_with(other)
+    node.graph.erase_node(node)
+
+
+def _without_needless(graph: fx.Graph) -> None:
+    """Take out operations that change nothing, and those whose results are not used."""
+    changed: set[fx.Node] = set()  # in place, by a later operation, itself or through a view
+    for node in reversed(graph.nodes):
+        if _is(node, "write") or (node in changed and _is(node, "view")):
+            changed.update(node.all_input_nodes)
+    for node in graph.nodes:
+        first = node.args[0] if node.args else None
+        if isinstance(first, fx.Node) and node.op == "call_function":
+            copied = _name(node) == "clone" and (node in changed or first in changed)
+            same = _name(node) in _SAME and node.meta["layout"] == first.meta["layout"] and not copied
+            factor = node.args[1] if _name(node) == "mul" and node not in changed else None
             if same or (isinstance(factor, int | float) and factor == 1):
-                instead[node] = first
-            elif node.turns and first.turns:
-                instead[node] = first.first
-    results = _replaced(results, instead)
-    needed, found = {one for one in results if isinstance(one, _Node)}, list[_Node]()
-    for node in reversed(listed):
-        if node in needed or node.writes or node.draws:
-            needed.update(node.needs())
-            found.append(node)
-    return found[::-1], results
+                _exchange(node, first)
+            elif _turns(node) and _turns(first):
+                _exchange(node, cast(fx.Node, first.args[0]))
+    for node in reversed(graph.nodes):
+        lasts = node.op in ("placeholder", "output") or _is(node, "write") or _is(node, "draw")
+        if not node.users and not lasts:
+            graph.erase_node(node)
 
 
-def _without_turns(listed: Sequence[_Node], results: Any) -> tuple[list[_Node], Any]:
+def _without_turns(graph: fx.Graph) -> None:
     """Write the transpose of a product as the product of the transposes, which copies nothing."""
-    users = Counter([one for node in listed for one in node.needs()])
-    users.update(one for one in results if isinstance(one, _Node))
-    found, instead = list[_Node](), dict[_Node, _Node]()
 
-    def turned(one: _Node) -> _Node:
-        if one.turns:
-            return cast(_Node, one.first)
-        layout = tuple((axes[0], axes[2], axes[1]) for axes in one.layout)
-        found.append(_Node(torch.ops.aten.transpose.int, ((one, 1, 2), ()), layout))
-        return found[-1]
+    def turned(one: fx.Node) -> fx.Node:
+        if _turns(one):
+            return cast(fx.Node, one.args[0])
+        made = graph.call_function(torch.ops.aten.transpose.int, (one, 1, 2))
+        made.meta["layout"] = tuple((axes[0], axes[2], axes[1]) for axes in one.meta["layout"])
+        return made
 
-    for node in listed:
-        node.given = _replaced(node.given, instead)
-        product = node.first
-        is_product = isinstance(product, _Node) and product.name == "bmm" and len(product.needs()) == 2
-        if node.turns and is_product and users[product] == 1:
-            first, second = product.given[0]
-            shape, _ = node.layout
-            factors = turned(second), turned(first)
-            instead[node] = _Node(product.function, (factors, ()), (shape, (shape[1] * shape[2], shape[2], 1)))
-        found.append(instead.get(node, node))
-    return found, _replaced(results, instead)
+    for node in graph.nodes:
+        product = node.args[0] if _turns(node) else None
+        if isinstance(product, fx.Node) and _name(product) == "bmm" and len(product.users) == 1:
+            shape, _ = node.meta["layout"]
+            with graph.inserting_before(node):
+                factors = [turned(one) for one in reversed(cast(Sequence[fx.Node], product.args))]
+                whole = graph.call_function(torch.ops.aten.bmm.default, tuple(factors))
+            whole.meta["layout"] = shape, (shape[1] * shape[2], shape[2], 1)
+            _exchange(node, whole)
 
 
-def _called(node: _Node) -> Callable[..., Any]:
-    if node.name == "bmm" and any(strides[0] % _VECTOR for strides in map(_strides, (*node.given[0], node))):
+def _called(node: fx.Node) -> Callable[..., Any]:
+    name = _name(node)
+    if name == "bmm" and any(one.meta["layout"][1][0] % _VECTOR for one in (*node.all_input_nodes, node)):
         return bmm_alike  # the bits of a product depend on its alignment
-    if node.name in ("view", "_unsafe_view"):
+    if name in ("view", "_unsafe_view"):
         return Tensor.view
-    if node.name in _CALLED:
-        return cast(Callable[..., Any], getattr(torch, node.name))
-    return cast(Callable[..., Any], node.function._op if isinstance(node.function, OpOverload) else node.function)
-
-
-def _strides(one: Any) -> tuple[int, ...]:
-    found: tuple[int, ...] = one.layout[1] if isinstance(one, _Node) else one.stride()
-    return found
-
-
-def _written(given: Sequence[_Node], called: Sequence[tuple[_Node, Callable[..., Any]]], results: Any) -> Run:
-    """Return operations as a function of Python's, which lets go of each array after its last use."""
-    names = {node: f"v{i}" for i, node in enumerate((*given, *(node for node, _ in called)))}
-    last: dict[_Node, _Node | None] = {one: node for node, _ in called for one in node.needs()}
-    last |= dict.fromkeys([one for one in (*given, *results) if isinstance(one, _Node)])
-    scope: dict[str, Any] = {}
-
-    def word(one: Any) -> str:
-        if isinstance(one, list | tuple):
-            return f"[{', '.join(map(word, one))}]"
-        if isinstance(one, _Node):
-            return names[one]
-        scope[f"c{len(scope)}"] = one
-        return f"c{len(scope) - 1}"
-
-    lines = [f"def run({', '.join(names[one] for one in given)}):"]
-    for node, function in called:
-        args, named = node.given
-        words = [*map(word, args), *(f"{name}={word(one)}" for name, one in named)]
-        lines.append(f"    {names[node]} = {word(function)}({', '.join(words)})")
-        lines += [f"    del {names[one]}" for one in dict.fromkeys(node.needs()) if last[one] is node]
-    exec("\n".join([*lines, f"    return {word(results)}"]), scope)  # noqa: S102 - the text is made above
-    return cast(Run, scope["run"])
+    return cast(Callable[..., Any], getattr(torch, name) if name in _CALLED else node.target)
 
 
 def bmm_alike(first: Tensor, second: Tensor) -> Tensor:

@@ -4,18 +4,18 @@ torch.func maps the module's forward pass over the slots; the gradients are ordi
 depend on its own numbers alone. It is recorded once for each batch size; a step then costs torch's operations only.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import torch
 from torch import Tensor
+from torch._ops import OpOverload
 from torch.func import functional_call, vmap
 
 from fedsim.errors import FedsimError
 from fedsim.learning.executors.objective import Objective
 from fedsim.learning.executors.optimizers import rows_of
-from fedsim.learning.executors.stacked.draws import SlotDraws
 from fedsim.learning.executors.stacked.recorder import Run, recorded
 from fedsim.learning.generators import own_generators
 from fedsim.learning.models.flat_module import FlatModule
@@ -46,7 +46,7 @@ class ModelsOfSlots:
         self.buffers = self._arrays[self._trained :]
         self._arrays += [one.repeat(slots, *[1] * one.dim()) for _, one in frozen]
         self._steps: dict[int, Run] = {}
-        self.draws = SlotDraws(slots)
+        self.draws = _Draws(slots)
 
     def record(self, images: Tensor, weights: Tensor, targets: Tensor) -> bool:
         """Record a step on batches of these shapes; return whether it draws at random."""
@@ -107,6 +107,53 @@ class ModelsOfSlots:
         known = [torch.zeros_like(one) if slope is None else slope for one, slope in slopes_of]
         flat = torch.cat([one.reshape(self.slots, -1) for one in known], dim=1)
         return [flat, shown, *(one.detach() for one in after)]
+
+
+class _Draws:
+    """Draws inside a model (dropout): each slot has a state of torch's generator, as if its client were trained alone.
+
+    Slots that are not ``active`` get the numbers of the first that is.
+    """
+
+    def __init__(self, slots: int) -> None:
+        self._slots, self._states = slots, dict[int, Tensor]()
+        self.active: Sequence[int] = range(slots)
+
+    def begin(self, seeds: Sequence[int]) -> None:
+        """Let the first slots begin with these seeds."""
+        self.active = range(len(seeds))
+        self._states = {slot: torch.Generator().manual_seed(seed).get_state() for slot, seed in enumerate(seeds)}
+
+    def drawing(self, operation: OpOverload) -> Callable[..., Any]:
+        """Return an operation on arrays of all slots that draws each slot's part from its own state."""
+
+        def draw(*args: Any, **kwargs: Any) -> Any:
+            slots, generator, drawn = self._slots, torch.default_generator, dict[int, Any]()
+            before = generator.get_state()
+            for slot in self.active:
+                generator.set_state(self._states[slot])
+                drawn[slot] = operation(*(_part(one, slot, slots) for one in args), **kwargs)
+                self._states[slot] = generator.get_state()
+            generator.set_state(before)
+            spare = drawn[self.active[0]]
+            every = [drawn.get(slot, spare) for slot in range(slots)]
+            if isinstance(spare, Tensor):
+                return torch.stack(every)
+            return tuple(torch.stack(parts) for parts in zip(*every, strict=True))
+
+        return draw
+
+
+def _part(argument: Any, slot: int, slots: int) -> Any:
+    """Return one slot's part of an argument: of an array or of a shape whose first axis are the slots.
+
+    Numbers are made contiguous, since torch draws in the order of the memory.
+    """
+    if isinstance(argument, Tensor) and argument.dim() and len(argument) == slots:
+        return argument[slot].contiguous()
+    if isinstance(argument, list | tuple) and argument and argument[0] == slots:
+        return argument[1:]
+    return argument
 
 
 @contextmanager

@@ -16,11 +16,10 @@ from fedsim.answers.module_values import take_over, told
 from fedsim.errors import FedsimError
 from fedsim.foreign import Foreign
 from fedsim.learning.data.datasets import Dataset
-from fedsim.learning.executors.alone import check_same
 from fedsim.learning.executors.contracts import TrainingSetup
+from fedsim.learning.executors.portable import Shared, by_value, from_bytes, portable
 from fedsim.learning.executors.sequential import SequentialExecutor
-from fedsim.learning.executors.workers.portable import by_value, from_bytes, portable
-from fedsim.learning.executors.workers.segments import Shared
+from fedsim.learning.executors.trials import check_same
 from fedsim.learning.models.settings import own_name
 
 _MOST_SETUPS: Final = 4

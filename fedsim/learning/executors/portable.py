@@ -1,10 +1,18 @@
-"""Things as bytes for another process, with the code of the user's own classes."""
+"""Things for another process: as bytes with the code of the user's own classes, or in memory that both share.
 
+On Linux shared memory has no name, so that the system frees it with its last holder.
+"""
+
+import mmap
+import os
 import pickle
 import sys
+import tempfile
 import threading
 import traceback
+import weakref
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib import machinery
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +26,8 @@ _PROTOCOL: Final = 5
 _OWN: Final = __name__.partition(".")[0]
 _REGISTERING: Final = threading.Lock()
 """cloudpickle's list of modules to take by value belongs to the whole process."""
+# A cache line: arrays that begin there are read as fast as torch's own.
+_ALIGNMENT: Final = 64
 
 
 def by_value(thing: Any, *classes: Code) -> bytes:
@@ -61,3 +71,43 @@ def _is_hidden(name: str) -> bool:
 
 def from_bytes(content: bytes) -> Any:
     return pickle.loads(content)  # noqa: S301 - the other end is fedsim too
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A thing whose arrays lie in shared memory, as another process is told."""
+
+    content: bytes
+    path: str
+    places: tuple[tuple[int, int], ...]
+
+    def thing(self) -> Any:
+        """Return it with read-only arrays; the memory is held as long as one of them is."""
+        with Path(self.path).open("rb") as file:
+            memory = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        buffers = [memory[start : start + size] for start, size in self.places]
+        return pickle.loads(self.content, buffers=buffers)  # noqa: S301 - of the process that has started this one
+
+
+class Segment:
+    """A piece of shared memory with copies of a thing's arrays."""
+
+    def __init__(self, thing: Any) -> None:
+        buffers: list[pickle.PickleBuffer] = []
+        content = pickle.dumps(thing, protocol=5, buffer_callback=buffers.append)
+        if sys.platform == "linux":
+            handle = os.memfd_create("fedsim")
+            path = f"/proc/{os.getpid()}/fd/{handle}"
+            weakref.finalize(self, os.close, handle)
+        else:
+            handle, path = tempfile.mkstemp(prefix="fedsim-")
+            weakref.finalize(self, Path(path).unlink, missing_ok=True)
+        places, start = [], 0
+        with os.fdopen(handle, "wb", closefd=sys.platform != "linux") as file:
+            for numbers in (buffer.raw() for buffer in buffers):
+                places.append((start, numbers.nbytes))
+                file.seek(start)
+                file.write(numbers)
+                start += -(-numbers.nbytes // _ALIGNMENT) * _ALIGNMENT
+            file.truncate(max(start, 1))
+        self.shared = Shared(content, path, tuple(places))

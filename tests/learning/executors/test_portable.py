@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from fedsim.learning import MLP, LocalTraining, TrainingSetup
-from fedsim.learning.executors.workers.portable import by_value, from_bytes, portable
-from fedsim.learning.executors.workers.segments import Segment
-from fedsim.learning.executors.workers.worker import Worker
+from fedsim.learning.executors.portable import Segment, by_value, from_bytes, portable
+from fedsim.learning.executors.worker import Worker
 
 
 def test_arrays_in_a_segment_are_read_as_they_were_and_their_memory_is_freed():

@@ -1,1 +1,0 @@
-"""Worker processes: their start, their messages, and the memory that they share."""
