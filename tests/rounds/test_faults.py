@@ -480,6 +480,9 @@ def test_both_can_break_while_an_upload_waits_for_its_link():
         devices_up=available_in([(0, 4), (9, 99)]),
     )
     assert rows(history.participations, *COLUMNS) == [("dropped", "uplink", 1, 2, 0, 1, 4, 1, 0)]
+    up = {"links_up": available_in([(0, 6), (7, 99)]), "devices_up": available_in([(0, 4), (9, 99)])}
+    history, *_ = serve(Deadline(deadline_s=20), [np.inf], [2], [1], **up)
+    assert rows(history.participations, *COLUMNS) == [("dropped", "downlink", 4, 0, 0, 0, 4, 0, 0)]
 
 
 def test_faults_do_not_depend_on_the_selection():
@@ -621,4 +624,4 @@ def test_an_oracle_foresees_the_wait_for_a_link_that_is_down():
     )
     plan = Plan(np.array([0]), 1, 1, Look(0.0, 1), bits=(1.0, 1.0), samples=one, compute_s=2.0 * one)
     assert Clients(run).phases_s(plan).ravel().tolist() == [1.0, 2.0, 2.0 + 4.0]
-    assert power.charged(np.array([0]), 0.0).tolist() == [True], "its battery takes part in nothing"
+    assert power.holds_until_s(np.array([0]), 0.0)[0].tolist() == [True], "its battery takes part in nothing"
