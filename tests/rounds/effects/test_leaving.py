@@ -89,16 +89,8 @@ def test_a_client_alone_on_shared_links_drops_out_as_on_dedicated_links(shared):
     dropout = PhaseHazard(downlink_per_s=0.3, compute_per_s=0.1, uplink_per_s=0.6)
     seen = []
     for links in (None, Pipe([1] * clients, [1] * clients, **shared)):
-        history, *_ = serve(
-            Deadline(deadline_s=10),
-            [1] * clients,
-            [2] * clients,
-            [1] * clients,
-            links=links,
-            dropout=dropout,
-            selector=Sequence(cohorts),
-            count=clients,
-        )
+        world = {"links": links, "dropout": dropout, "selector": Sequence(cohorts), "count": clients}
+        history, *_ = serve(Deadline(deadline_s=10), [1] * clients, [2] * clients, [1] * clients, **world)
         seen.append(history.participations.to_pandas())
     alone, together = seen
     assert {"downlink", "compute", "uplink"} <= set(alone["cut_in"].dropna())
