@@ -150,16 +150,6 @@ def numbers_of(row: Any) -> Any:
     return memoryview(row)
 
 
-def first_at_least(grows: Callable[[FloatArray], FloatArray], least: FloatArray, longest_s: FloatArray) -> FloatArray:
-    """Return the first instants in [0, longest_s] at which a function that never falls reaches values, shape (m,)."""
-    low_s, high_s = np.zeros(longest_s.size), longest_s.copy()
-    # To the last digit: the longest time may be that of a band in which a message takes years.
-    while np.any((low_s < (middle_s := 0.5 * (low_s + high_s))) & (middle_s < high_s)):
-        enough = grows(middle_s) >= least
-        high_s, low_s = np.where(enough, middle_s, high_s), np.where(enough, low_s, middle_s)
-    return high_s
-
-
 def count_until(values: FloatArray, low: IntArray, high: IntArray, bound: float | FloatArray) -> IntArray:
     """Return the number of elements of each ascending slice ``values[low:high]`` that are at most its bound."""
     left, right = low, high

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Generator
 from heapq import heappop, heappush
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from simpy.core import StopSimulation
 from simpy.events import NORMAL, URGENT
 
 __all__ = [
+    "TIE",
     "TIE_ULPS",
     "Clock",
     "Environment",
@@ -19,6 +20,7 @@ __all__ = [
     "LastOfInstant",
     "Waiting",
     "call_after",
+    "call_after_others",
     "call_next",
     "call_when",
     "delay_until",
@@ -124,17 +126,31 @@ def wait_until(env: Environment, time_s: float) -> Waiting:
 
 
 TIE_ULPS: Final = 4
-_AFTER_ALL_OTHERS: Final = 2
+TIE: Final = TIE_ULPS * math.ulp(1.0)
+"""The same as a share of a time."""
+_AFTER_ALL_OTHERS: Final = 3
 
 
 class LastOfInstant(Event):
-    """An event that comes after every ordinary event of the same instant."""
+    """An event that comes after every ordinary event of the same instant; `place` is that among its like."""
 
-    def __init__(self, env: Environment, delay_s: float, *, after_its_like: bool = False) -> None:
+    def __init__(self, env: Environment, delay_s: float, *, place: Literal[-1, 0, 1] = 0) -> None:
         super().__init__(env)
         self._ok, self._value = True, None
         # SimPy types priorities as its own two levels but orders by any integer.
-        env.schedule(self, priority=_AFTER_ALL_OTHERS + after_its_like, delay=delay_s)  # type: ignore[arg-type]
+        env.schedule(self, priority=_AFTER_ALL_OTHERS + place, delay=delay_s)  # type: ignore[arg-type]
+
+
+def call_after_others(env: Environment, delay_s: float, callback: Callable[[Event], None]) -> None:
+    """Call a function after a delay and all ordinary events of that instant, before a `LastOfInstant` of place 0."""
+
+    def call(event: Event) -> None:
+        if (tied_s := tie_s(env)) and env._queue[0][1] <= NORMAL:
+            call_when(LastOfInstant(env, tied_s, place=-1), call)
+        else:
+            callback(event)
+
+    call_when(LastOfInstant(env, delay_s, place=-1), call)
 
 
 def first_of(env: Environment, enough: Event, limit: LastOfInstant) -> Waiting:

@@ -110,9 +110,6 @@ class Batteries:
         changes_s = np.where(charged, np.nextafter(until_s, np.inf), np.where(time_s < from_s, from_s, np.inf))
         return charged, changes_s
 
-    def charged(self, client: IntArray, time_s: float) -> BoolArray:
-        return (self._from_s[client] <= time_s) & (time_s <= self._until_s[client])
-
     def begin(
         self,
         client: IntArray,

@@ -7,10 +7,11 @@ from typing import Any, Final, Self
 import numpy as np
 from simpy import Environment
 
-from fedsim.arrays import FloatArray, IntArray, first_at_least
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import Availability, ComputeTimes
 from fedsim.errors import PartError
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, UPLINK
+from fedsim.inputs.bounds import LATEST_S
 from fedsim.network import Links
 from fedsim.network.medium.delayed import AfterSetUp, Delay
 from fedsim.network.transfers import SharedMedium, Transfer
@@ -167,6 +168,16 @@ class Run(RunSetup):
             np.inf,
             first_at_least(lambda at_s: self.carried(plan, phase, members, start_s, at_s), wanted, whole_s),
         )
+
+
+def first_at_least(grows: Callable[[FloatArray], FloatArray], least: FloatArray, longest_s: FloatArray) -> FloatArray:
+    """Return the first instants in [0, longest_s] at which a function that never falls reaches values, shape (m,)."""
+    low_s, high_s = np.zeros(longest_s.size), np.minimum(longest_s, LATEST_S)
+    # To the last digit: the longest time may be that of a band in which a message takes years.
+    while np.any((low_s < (middle_s := 0.5 * (low_s + high_s))) & (middle_s < high_s)):
+        enough = grows(middle_s) >= least
+        high_s, low_s = np.where(enough, middle_s, high_s), np.where(enough, low_s, middle_s)
+    return np.where(high_s < LATEST_S, high_s, longest_s)
 
 
 def _stated(name: str, values: FloatArray | None) -> FloatArray:

@@ -59,9 +59,9 @@ class RoundView:
     total_samples : int
         Training samples of the whole crowd, ``|D|``.
     participations : number of times that each candidate was selected before
-    last_duration_s : seconds of each candidate's last delivered participation; NaN before the first
-    last_loss : mean training loss of each candidate's last delivered update; NaN before the first, and in a run whose
-        selector does not ask for losses (``needs = ("loss",)``)
+    last_duration_s : seconds of each candidate's last participation delivered before this round; NaN before the first
+    last_loss : mean training loss of each candidate's last update delivered before this round; NaN before the first,
+        and in a run whose selector does not ask for losses (``needs = ("loss",)``)
     privacy_spent : epsilon that each candidate has leaked so far, 0 without privacy
     privacy_budget : float or None
         Largest epsilon that a client may leak in a run; None without privacy.

@@ -112,8 +112,8 @@ def test_charging_worked_by_hand():
     assert [up.charge_j(client, t)[0] for t in (0.0, 5.0, 20.0, 40.0, 1e6)] == [20, 30, 60, 100, 100]
     assert [down.charge_j(client, t)[0] for t in (0.0, 5.0, 10.0, 1e6)] == [20, 10, 0, 0]
     assert [up.free_s(client, 0.0)[0], down.free_s(client, 0.0)[0], down.free_s(client, 7.6)[0]] == [20, 0, math.inf]
-    assert [bool(up.charged(client, t)[0]) for t in (19.9, 20.0, 1e9)] == [False, True, True]
-    assert [bool(down.charged(client, t)[0]) for t in (0.0, 7.5, 7.6)] == [True, True, False]
+    assert [bool(up.holds_until_s(client, t)[0][0]) for t in (19.9, 20.0, 1e9)] == [False, True, True]
+    assert [bool(down.holds_until_s(client, t)[0][0]) for t in (0.0, 7.5, 7.6)] == [True, True, False]
     still = batteries([20.0, 4.0], least=5.0)
     assert still.free_s(np.arange(2), 1e9).tolist() == [0.0, math.inf]
     assert batteries([5.0], least=5.0).free_s(client, 0.0).tolist() == [0.0], "the least charge is enough"
@@ -124,11 +124,11 @@ def test_a_client_at_work_neither_charges_nor_can_be_chosen():
     draw = power.begin(np.array([1]), 10.0, (1.5, 1.25), np.array([6.0]), np.array([0.25]))
     assert draw.charge_j.tolist() == [40.0]
     assert draw.cost_j.tolist() == [[3.0], [4.0], [3.75]]
-    assert not power.charged(np.array([1]), 11.0)[0]
+    assert not power.holds_until_s(np.array([1]), 11.0)[0][0]
     assert power.charge_j(np.array([1]), 15.0).tolist() == [40.0]
     power.end(np.array([1]), np.array([28.5]), np.array([20.0]))
     assert power.charge_j(np.array([0, 1]), 22.0).tolist() == [42.0, 30.5]
-    assert power.charged(np.array([1]), 20.0)[0]
+    assert power.holds_until_s(np.array([1]), 20.0)[0][0]
 
 
 joules = st.floats(0.0, 100.0)
@@ -153,4 +153,4 @@ def test_who_is_able_has_the_charge(charge_j, gain_w, least_j, time_s):
     client, power = np.array([0]), batteries([charge_j], gain_w=gain_w, least=least_j)
     held_j = power.charge_j(client, time_s)[0]
     if abs(held_j - least_j) > 1e-9:
-        assert bool(power.charged(client, time_s)[0]) == (held_j > least_j)
+        assert bool(power.holds_until_s(client, time_s)[0][0]) == (held_j > least_j)

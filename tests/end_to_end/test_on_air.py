@@ -70,6 +70,22 @@ def test_a_satellite_is_sent_to_while_it_passes(tmp_path):
     assert row["uplink_s"] > 1000
 
 
+@pytest.mark.parametrize(
+    ("energy", "uplink_s", "bits"),
+    [({"base_w": 0.5, "transmit_j_per_bit": 0.0}, 19.99, 3.99e6), ({"transmit_j_per_bit": 5e-6}, 2.0, 2e6)],
+)
+def test_a_battery_runs_empty_in_a_message_that_never_ends(energy, uplink_s, bits, tmp_path):
+    """10 J; the model takes 0.01 s, and from 4 s on nothing is carried."""
+    ways = {}
+    for way, rate_bps, after in (("downlink", 1e9, "hold"), ("uplink", 1e6, "none")):
+        (tmp_path / f"{way}.csv").write_text(f"rate_bps\n{rate_bps}\n")
+        ways[way] = {"path": str(tmp_path / f"{way}.csv"), "step_s": 4.0, "after": after}
+    network = {"kind": "rate-traces", **ways, "offset": "none", "delay_s": 0.0}
+    (row,) = uploads(network, bits=1e7, energy={"capacity_j": 10.0, **energy}).to_dict("records")
+    assert (row["outcome"], row["cut_in"]) == ("dropped", "uplink")
+    assert (row["uplink_s"], row["uplink_bits"], row["energy_j"]) == pytest.approx((uplink_s, bits, 10.0))
+
+
 @pytest.mark.parametrize("sharing", ["dedicated", "equal"])
 def test_a_hole_of_a_trace_is_not_on_the_air(sharing, tmp_path):
     """At 1 Mbit/s with 90 s of nothing after 1 s: 2 s on the air of 92; two that share have 2 s each too."""

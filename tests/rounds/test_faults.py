@@ -470,16 +470,14 @@ def test_each_client_follows_its_own_faults(lines, deadline_s):
 
 
 def test_both_can_break_while_an_upload_waits_for_its_link():
-    """The link is down from 2 s to 5 s, and the device crashes at 4 s, after its work and before its upload."""
-    history, *_ = serve(
-        Deadline(deadline_s=20),
-        [1],
-        [2],
-        [1],
-        links_up=available_in([(0, 2), (5, 99)]),
-        devices_up=available_in([(0, 4), (9, 99)]),
-    )
-    assert rows(history.participations, *COLUMNS) == [("dropped", "uplink", 1, 2, 0, 1, 4, 1, 0)]
+    """The device crashes at 4 s: after its work and before its upload, or in a downlink that never ends."""
+    for down_s, link_up, expected in (
+        (1, [(0, 2), (5, 99)], ("dropped", "uplink", 1, 2, 0, 1, 4, 1, 0)),
+        (np.inf, [(0, 6), (7, 99)], ("dropped", "downlink", 4, 0, 0, 0, 4, 0, 0)),
+    ):
+        up = {"links_up": available_in(link_up), "devices_up": available_in([(0, 4), (9, 99)])}
+        history, *_ = serve(Deadline(deadline_s=20), [down_s], [2], [1], **up)
+        assert rows(history.participations, *COLUMNS) == [expected]
 
 
 def test_faults_do_not_depend_on_the_selection():
@@ -621,4 +619,4 @@ def test_an_oracle_foresees_the_wait_for_a_link_that_is_down():
     )
     plan = Plan(np.array([0]), 1, 1, Look(0.0, 1), bits=(1.0, 1.0), samples=one, compute_s=2.0 * one)
     assert Clients(run).phases_s(plan).ravel().tolist() == [1.0, 2.0, 2.0 + 4.0]
-    assert power.charged(np.array([0]), 0.0).tolist() == [True], "its battery takes part in nothing"
+    assert power.holds_until_s(np.array([0]), 0.0)[0].tolist() == [True], "its battery takes part in nothing"

@@ -1,5 +1,6 @@
 """Capacities over time, constant between given instants, that begin anew after a period or end; integrated exactly."""
 
+import itertools
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Self
@@ -90,9 +91,10 @@ class Capacities:
         last = self.first[1:] - 1
         if not self.ends and np.delete(rate, last).all():
             return None
-        before_s = np.cumsum(np.append(0.0, rate[:-1] * np.diff(self.edge_s)))
-        starts = self.first[:-1]
-        seconds = before_s - np.repeat(before_s[starts], np.diff(self.first))
+        # Trace by trace: beside the 1e13 s of a last rate that holds, a sum over all of them has no digits left.
+        pieces = [slice(low, high - 1) for low, high in itertools.pairwise(self.first.tolist())]
+        steps_s = np.append(np.diff(self.edge_s), 0.0) * rate
+        seconds = np.concatenate([np.append(0.0, np.cumsum(steps_s[piece])) for piece in pieces])
         return replace(self, bits=seconds, rate_bps=rate)
 
     def transfer_s(self, trace: IntArray, start_s: FloatArray, bits: float | FloatArray) -> FloatArray:

@@ -17,7 +17,7 @@ import numpy as np
 from simpy import Event
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray, any_of, largest, numbers_of
-from fedsim.clock import TIE_ULPS, call_after, call_next
+from fedsim.clock import TIE_ULPS, call_after, call_after_others, call_next
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK, Outcome
 from fedsim.network.transfers import Transfer
 from fedsim.rounds.clients.clients import Clients, Stop, one
@@ -374,7 +374,8 @@ class Participations:
             if limit.since_start_s is not NEVER:
                 after_s = min(after_s, one(limit.since_start_s) - (self._began_s[i] - self.start_s))
             if after_s < NEVER:
-                call_after(self.env, max(0.0, after_s), partial(self._drop_in, i, phase, effect))
+                # A transfer that ends at this instant has ended.
+                call_after_others(self.env, max(0.0, after_s), partial(self._drop_in, i, phase, effect))
         if queue_s > 0:
             self._awaited[i] = call_after(self.env, queue_s, partial(self._queued, i, phase, setup_s, limits))
         else:

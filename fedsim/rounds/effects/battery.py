@@ -1,20 +1,21 @@
 """Batteries that pay for bits, for work and for time on the air, and end a participation when they are empty."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray, all_of, first_at_least
+from fedsim.arrays import BoolArray, FloatArray, IntArray, all_of
 from fedsim.devices import Batteries, EnergyDemand
 from fedsim.devices.tracking import AvailabilityTracker, OnOffTracker
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK
+from fedsim.inputs.bounds import LATEST_S
 from fedsim.per_client import Values, at
 from fedsim.rounds.effects.contract import NEVER, Effect, Limit, Members, Never, Shown
 from fedsim.rounds.plan import Plan
-from fedsim.rounds.run import Run
+from fedsim.rounds.run import Run, first_at_least
 
 _SLACK_ULPS: Final = 8
 _AMPLE: Final = 1.0 - 1e-9
@@ -125,10 +126,13 @@ class Battery(Effect):
         if phase == COMPUTE:
             return Limit(active_s=active_s)
         bits = np.where(short, share * plan.bits_of(phase, members), NEVER)
-        curved = np.flatnonzero(short & (share > 0) & np.isfinite(whole_s) & (whole_s > 0))
-        if curved.size and not self._steady(plan, phase, members):
+        curved = short & (share > 0) & (whole_s > 0)
+        # Otherwise bits are carried in proportion to time: none are while a connection is set up.
+        if self._run.links.steady and not plan.setup_s[phase][members].any():
+            curved &= np.isinf(whole_s)
+        if curved.any():
             some = members[curved]
-            active_s[curved] = self._runs_out_s(plan, demand, phase, some, left_j[curved])
+            active_s[curved] = first_at_least(self._cost_by_j(plan, phase, some), left_j[curved], whole_s[curved])
             start_s = plan.begun_s[phase, some] + plan.queue_s[phase, some]
             bits[curved] = self._run.carried(plan, phase, some, start_s, active_s[curved])
         return Limit(active_s=active_s, bits=bits)
@@ -183,10 +187,6 @@ class Battery(Effect):
         demand.samples[members] *= share
         before[members] = plan.work[members]
 
-    def _steady(self, plan: Plan, phase: int, members: IntArray) -> bool:
-        """Return whether bits are carried in proportion to time: nothing is while a connection is set up."""
-        return self._run.links.steady and not plan.setup_s[phase][members].any()
-
     def _limit_shared(
         self, plan: Plan, demand: EnergyDemand, phase: int, members: IntArray, left_j: FloatArray, slack_j: FloatArray
     ) -> Limit | None:
@@ -224,34 +224,36 @@ class Battery(Effect):
         return air_s
 
     def _due_j(self, plan: Plan, demand: EnergyDemand, phase: int, members: IntArray) -> FloatArray:
-        """Return the energy of whole phases; of unknown duration, that of their bits alone."""
+        """Return the energy of whole phases; of a message that never ends, up to the end of the clock."""
         due_j: FloatArray = demand.cost_j[phase][members]
-        if phase == COMPUTE or not demand.counts_air:
+        if phase == COMPUTE:
             return due_j
         spent_s = plan.spent_s[phase][members]
-        whole_s = np.where(np.isinf(spent_s), 0.0, spent_s)
         if self._run.shared[phase]:
-            on_air_s = plan.on_air_s[phase // 2][members]
-        else:
-            on_air_s = self._on_air_s(plan, phase, members, whole_s)
-        return due_j + demand.radio_j(phase, members, on_air_s, whole_s)
+            return due_j + demand.radio_j(phase, members, plan.on_air_s[phase // 2][members], spent_s)
+        begins = np.isfinite(plan.begun_s[phase][members])
+        endless = begins & np.isinf(spent_s)
+        if demand.counts_air:
+            whole_s = np.where(begins & ~endless, spent_s, 0.0)
+            due_j = due_j + demand.radio_j(phase, members, self._on_air_s(plan, phase, members, whole_s), whole_s)
+        if endless.any():
+            due_j[endless] = self._cost_by_j(plan, phase, members[endless])(np.full(endless.sum(), LATEST_S))
+        return np.where(begins, due_j, 0.0)
 
-    def _runs_out_s(
-        self, plan: Plan, demand: EnergyDemand, phase: int, members: IntArray, left_j: FloatArray
-    ) -> FloatArray:
-        """Return after how many seconds of set-up and transfer bits and seconds have cost what is left."""
-        bits, cost_j = plan.bits_of(phase, members), demand.cost_j[phase][members]
-        per_bit_j = np.divide(cost_j, bits, out=np.zeros(members.size), where=bits > 0)
+    def _cost_by_j(self, plan: Plan, phase: int, members: IntArray) -> Callable[[FloatArray], FloatArray]:
+        """Return a function that says what seconds of set-up and transfer over own links, and their bits, cost."""
+        demand, bits = plan.notes[EnergyDemand], plan.bits_of(phase, members)
+        per_bit_j = np.divide(demand.cost_j[phase][members], bits, out=np.zeros(members.size), where=bits > 0)
         start_s = plan.begun_s[phase][members] + plan.queue_s[phase][members]
 
         def cost_by_j(at_s: FloatArray) -> FloatArray:
-            bits_j: FloatArray = per_bit_j * self._run.carried(plan, phase, members, start_s, at_s)
-            if not demand.counts_air:
-                return bits_j
-            air_s = self._run.on_air_s(plan, phase, members, start_s, at_s)
-            return np.asarray(bits_j + demand.radio_j(phase, members, air_s, at_s))
+            cost_j: FloatArray = per_bit_j * self._run.carried(plan, phase, members, start_s, at_s)
+            if demand.counts_air:
+                air_s = self._run.on_air_s(plan, phase, members, start_s, at_s)
+                cost_j = cost_j + demand.radio_j(phase, members, air_s, at_s)
+            return cost_j
 
-        return first_at_least(cost_by_j, left_j, plan.spent_s[phase][members])
+        return cost_by_j
 
 
 def _shares_done(

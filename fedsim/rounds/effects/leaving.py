@@ -3,6 +3,7 @@
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray, any_of
+from fedsim.clock import TIE
 from fedsim.devices import Availability, Dropout
 from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.devices.tracking import AvailabilityTracker
@@ -37,12 +38,11 @@ class Leaving(Effect):
         if self not in plan.notes:
             task_s = plan.whole_s()
             leaves_s = self.leaves_after_s(plan, task_s)
-            leaves = leaves_s < task_s
+            # A task that ends at the instant of leaving has ended.
+            leaves = plan.start_s + task_s > (plan.start_s + leaves_s) * (1.0 + TIE)
             plan.notes[self] = np.where(leaves, leaves_s, NEVER) if leaves.any() else None
         leaves_s = plan.notes[self]
-        if leaves_s is None:
-            return None
-        return Limit(since_start_s=leaves_s[members])
+        return None if leaves_s is None else Limit(since_start_s=leaves_s[members])
 
 
 class Offline(Leaving):

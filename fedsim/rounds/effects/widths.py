@@ -18,9 +18,8 @@ _WHOLE: Final = 0
 class Widths(Effect):
     """Gives each client the width that it was given, or else the largest one that fits the deadline.
 
-    A width fits if the mean durations of its download, its work and its upload add up to no more than the time left. A
-    client that no width fits gets the smallest. On a shared medium the mean durations are those of a client that has it
-    to itself.
+    A width fits if the mean durations (`Run.expected_s`) of download, work and upload add up to no more than the time
+    left. A client that no width fits gets the smallest.
     """
 
     may_end = False

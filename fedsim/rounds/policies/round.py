@@ -98,7 +98,7 @@ class Round:
 def at_least(share: float, size: int) -> int:
     """Return the smallest count that is at least a share of a size; rounded to 9 digits first, so 0.8 of 5 is 4.
 
-    >>> at_least(0.8, 5), at_least(0.81, 5), at_least(0.01, 5)
-    (4, 5, 1)
+    >>> at_least(0.8, 5), at_least(0.81, 5), at_least(0.01, 5), at_least(0.8, 0)
+    (4, 5, 1, 0)
     """
-    return max(1, math.ceil(round(share * size, 9)))
+    return min(size, max(1, math.ceil(round(share * size, 9))))

@@ -45,8 +45,7 @@ class SecureParts:
 class SecureExchange(Effect):
     """The steps of one server's rounds: each is a message down, work, and a message up, as in a participation.
 
-    Steps take the time, the medium and the energy of their messages; clients may be lost in each. The server waits for
-    the protocol's time, or until each client has responded or is lost.
+    Steps take the time, the medium and the energy of their messages; clients may be lost in each.
     """
 
     may_end = False

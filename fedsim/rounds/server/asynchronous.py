@@ -11,8 +11,8 @@ import numpy as np
 from simpy import Environment, Event, Interrupt, Process
 
 from fedsim.arrays import IntArray
-from fedsim.clock import LastOfInstant, Waiting, call_when, delay_until, rest_of_instant, tie_s
-from fedsim.errors import PartError, ScenarioError, SelectorError
+from fedsim.clock import LastOfInstant, call_when, delay_until, rest_of_instant, tie_s
+from fedsim.errors import ScenarioError, SelectorError
 from fedsim.history.outcomes import RoundEnd
 from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.clients.cohort import CohortRun, Members
@@ -56,20 +56,9 @@ class AsynchronousServer(SynchronousServer):
     def _beside(self) -> bool:
         return True
 
-    def run_round(self, number: int, start_s: float) -> Waiting:
-        """Run a round that starts now, with the clients in flight and those that take their places."""
-        round_ = self._begin(number, start_s)
-        try:
-            self.rule.on_round_start(self.model)
-            ended_by = yield from self._fill(self.context.rules.policy.wait(self, round_))
-            yield from self._finish(round_, ended_by)
-        except PartError as error:
-            error.place(number, self.env.now)
-            raise
-        self.round = None
-
-    def _fill(self, waiting: Running) -> Running:
+    def _serve(self, round_: Round) -> Running:
         """Fill vacant places before each wait of the policy; return what ends it, or enough if no client ever comes."""
+        waiting = self.context.rules.policy.wait(self, round_)
         try:
             event = next(waiting)
             while self._refill():
@@ -84,10 +73,7 @@ class AsynchronousServer(SynchronousServer):
         return RoundEnd.ENOUGH
 
     def _refill(self) -> bool:
-        """Send clients until enough of them are in flight; return whether any is or will be available.
-
-        If the selector asks clients first, they are sent when these have responded.
-        """
+        """Send clients, perhaps after a question, until enough are in flight; return whether any is or may be."""
         if self._in_vain:
             return False
         if self._before_selection:

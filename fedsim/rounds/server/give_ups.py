@@ -96,7 +96,8 @@ def _one_stays(run: Run, client: IntArray, windows: int, mean_s: FloatArray, wit
         return True
     start_s = availability.earliest_s(client, run.env.now, 1)
     for draw in range(1, windows + 1):
-        opens = np.isfinite(start_s)
+        if not (opens := np.isfinite(start_s)).any():
+            break
         client, mean_s, start_s = client[opens], mean_s[:, opens], start_s[opens]
         whole_s = _whole_s(run, client, draw, start_s, mean_s)
         for i, (begin_s, takes_s) in enumerate(zip(start_s.tolist(), np.minimum(whole_s, within_s), strict=True)):
@@ -111,10 +112,7 @@ def _one_stays(run: Run, client: IntArray, windows: int, mean_s: FloatArray, wit
 def _whole_s(
     run: Run, client: IntArray, draw: int, now_s: float | FloatArray, mean_s: FloatArray, own: Sequence[Effect] = ()
 ) -> FloatArray:
-    """Return the seconds of a participation of each client that starts at an instant, inf if it is lost.
-
-    On a shared medium they are the mean ones of a client that has it to itself.
-    """
+    """Return the seconds of a participation of each client from an instant on, inf if it is lost; means if shared."""
     due_s = np.full(client.size, now_s)
     plan = _plan(run, client, draw, float(due_s.min()), own)
     for phase in range(len(PHASES)):

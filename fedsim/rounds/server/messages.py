@@ -60,11 +60,7 @@ class Messages:
         wait_s: float | None = None,
         in_vain: Callable[[int], str] = "{} clients can never respond".format,
     ) -> Generator[Event, Any, IntArray]:
-        """Exchange one message with each client of a plan, and return the positions of those that have responded.
-
-        The server waits for ``wait_s`` or, with None, until each client has responded or is lost. However the exchange
-        ends, it is recorded; ``in_vain`` says why it never ends, given how many clients never respond.
-        """
+        """Do as `AskingServer.ask`, and record its end; ``in_vain`` says why none comes, given how many are silent."""
         plan.update, plan.waits_for_all = False, wait_s is None
         over, running = self.env.event(), plan.client.size
 

@@ -139,14 +139,15 @@ class Rows:
 
     def report(self, round_: Round, end_s: float, reported: Members, picked: IntArray) -> None:
         """Pass to the selector, and to the policy of later rounds, what a round has shown."""
-        self.past.deadline_s, self.past.picked = round_.time_limit_s, picked
+        run = round_.cohort_run
+        nobody = run is not None and not run.cohort.client.size
+        self.past.deadline_s, self.past.picked = self.past.deadline_s if nobody else round_.time_limit_s, picked
         selector = self.context.selector
         if self._remembered == 0 and selector.ignores_reports:
             return
         reports = feedback(round_.number, end_s, reported, selector.needs)
         selector.observe(reports)
-        run = round_.cohort_run
-        if run is not None and not run.cohort.client.size:
+        if nobody:
             return  # all were lost before they were sent the model: it tells nothing of how long a round takes
         self.past.rounds_s.append(end_s - (round_.start_s if run is None else run.participations.start_s))
         self.past.durations_s.append(np.where(reports.delivered, reports.duration_s, np.inf))

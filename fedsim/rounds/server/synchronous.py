@@ -25,7 +25,7 @@ from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.clients.participations import Participations
 from fedsim.rounds.plan import Look
-from fedsim.rounds.policies.contracts import POLICIES, waits_for_whole_cohort
+from fedsim.rounds.policies.contracts import POLICIES, Running, waits_for_whole_cohort
 from fedsim.rounds.policies.round import Round
 from fedsim.rounds.server.buffer import Buffer
 from fedsim.rounds.server.context import ServerContext
@@ -84,10 +84,7 @@ class SynchronousServer(Messages):
         round_ = self._begin(number, start_s)
         try:
             self.rule.on_round_start(self.model)
-            yield from self._dispatch(round_)
-            ended_by = yield from self.context.rules.policy.wait(self, round_)
-            if round_.cohort_run is not None:
-                yield from self._close(round_.cohort_run)
+            ended_by = yield from self._serve(round_)
             yield from self._finish(round_, ended_by)
         except PartError as error:
             error.place(number, self.env.now)
@@ -101,6 +98,14 @@ class SynchronousServer(Messages):
         self.number, self.start_s, self._limit_s = number, start_s, limit_s if limit_s < math.inf else None
         return round_
 
+    def _serve(self, round_: Round) -> Running:
+        """Send a cohort, and wait for it as long as the policy says."""
+        yield from self._dispatch(round_)
+        ended_by = yield from self.context.rules.policy.wait(self, round_)
+        if round_.cohort_run is not None:
+            yield from self._close(round_.cohort_run)
+        return ended_by
+
     def _dispatch(self, round_: Round) -> Waiting:
         """Select a cohort and send it; none if clients are in flight and no other is available."""
         if self.traits.most_lag is not None:
@@ -110,7 +115,9 @@ class SynchronousServer(Messages):
             return
         for effect in self._before_dispatch:
             cohort = yield from effect.before_dispatch(self, cohort)
-        round_.cohort_run = self._send(cohort, self.number, looked_s=self.looked_s, limit_s=round_.time_limit_s)
+        # After messages, which take time, clients are there or not as of now.
+        looked_s = None if self._before_dispatch else self.looked_s
+        round_.cohort_run = self._send(cohort, self.number, looked_s=looked_s, limit_s=round_.time_limit_s)
 
     def _close(self, run: CohortRun) -> Waiting:
         """Stop waiting for a round's own cohort: take in what has arrived, and mark its other members as late."""

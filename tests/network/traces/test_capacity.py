@@ -39,6 +39,13 @@ def test_a_transfer_ends_where_the_capacity_has_carried_its_bits(start_s, bits, 
     assert took(Capacities.of([FLAT, STEPS]), start_s, bits, trace=1) == pytest.approx(seconds, abs=1e-8)
 
 
+def test_the_seconds_of_a_trace_have_all_their_digits_beside_one_that_holds():
+    """Until 1.5 s, 1.2 s with a rate; the trace before it goes on to the end of time."""
+    steps = np.array([0.0, 0.7, 1.0, 2.0]), STEPS[1]
+    seconds = Capacities.of([FLAT, steps], "hold").between_s(np.array([1]), np.zeros(1), np.array([1.5]))
+    assert seconds.item() == pytest.approx(1.2, rel=1e-15)
+
+
 def plain_loop_s(trace, start_s, bits):
     """Walk through the pieces one by one."""
     edges, rates = trace

@@ -12,28 +12,55 @@ from tests.support.short_runs import timed
 from tests.support.stories import rows
 from tests.support.worlds import Pipe, Sequence, serve
 
-TIMES = ("downlink_s", "compute_s", "uplink_s", "queue_s", "end_s", "outcome", "cut_in")
+TIMES = (
+    *("downlink_s", "compute_s", "uplink_s", "queue_s", "end_s"),
+    *("downlink_bits", "uplink_bits", "outcome", "cut_in"),
+)
 
 
-def test_shared_uplink_alone_worked_by_hand():
-    """Uploads of 1 bit begin at 2, 2.5 and 9 s: the first two have half the pipe each while both are in progress."""
-    links = Pipe([1, 1, 5], [0, 0, 0], up=EqualSharing)
-    history, *_ = serve(WaitForAll(), [0] * 3, [1, 1.5, 4], [0] * 3, links=links)
-    assert rows(history.participations, *TIMES) == [
-        (1.0, 1.0, 1.5, 0.0, 3.5, "delivered", None),
-        (1.0, 1.5, 1.5, 0.0, 4.0, "delivered", None),
-        (5.0, 4.0, 1.0, 0.0, 10.0, "delivered", None),
-    ]
-    assert history.column("rounds", "duration_s").tolist() == [10]
+BY_HAND = {
+    # Uploads of 1 bit begin at 2, 2.5 and 9 s: the first two have half the pipe each while both are in progress.
+    "uplinks": (
+        *(WaitForAll(), Pipe([1, 1, 5], [0] * 3, up=EqualSharing), [1, 1.5, 4], None, 10),
+        (1.0, 1.0, 1.5, 0.0, 3.5, 1.0, 1.0, "delivered", None),
+        (1.0, 1.5, 1.5, 0.0, 4.0, 1.0, 1.0, "delivered", None),
+        (5.0, 4.0, 1.0, 0.0, 10.0, 1.0, 1.0, "delivered", None),
+    ),
+    "downlinks, and uplinks after them": (
+        *(WaitForAll(), Pipe([0, 0], [3, 4], down=FirstCome), [5, 6], None, 12),
+        (1.0, 5.0, 3.0, 0.0, 9.0, 1.0, 1.0, "delivered", None),
+        (1.0, 6.0, 4.0, 1.0, 12.0, 1.0, 1.0, "delivered", None),
+    ),
+    "a client that leaves frees its share": (
+        *(Deadline(deadline_s=9), Pipe([0] * 2, [0] * 2, down=EqualSharing, up=EqualSharing), [1, 1], [1.0, np.inf], 9),
+        (1.0, 0.0, 0.0, 0.0, 1.0, 0.5, 0.0, "dropped", "downlink"),
+        (1.5, 1.0, 1.0, 0.0, 3.5, 1.0, 1.0, "delivered", None),
+    ),
+    "cut in the queue": (
+        *(Deadline(deadline_s=2.5), Pipe([0] * 3, [0] * 3, up=FirstCome), [1] * 3, None, 2.5),
+        (0.0, 1.0, 1.0, 0.0, 2.0, 1.0, 1.0, "delivered", None),
+        (0.0, 1.0, 0.5, 1.0, 2.5, 1.0, 0.5, "late", "uplink"),
+        (0.0, 1.0, 0.0, 1.5, 2.5, 1.0, 0.0, "late", "uplink"),
+    ),
+    "at the deadline": (
+        *(Deadline(deadline_s=2.3), Pipe([0] * 2, [0] * 2, up=EqualSharing), [0.3] * 2, None, 2.3),
+        *[(0.0, 0.3, 2.0, 0.0, 2.3, 1.0, 1.0, "delivered", None)] * 2,
+    ),
+    "a link that carries nothing": (
+        *(Deadline(deadline_s=3), Pipe([0, np.inf], [0] * 2, down=EqualSharing), [1] * 2, None, 3),
+        (1.0, 1.0, 0.0, 0.0, 2.0, 1.0, 1.0, "delivered", None),
+        (3.0, 0.0, 0.0, 0.0, 3.0, 0.0, 0.0, "late", "downlink"),
+    ),
+}
 
 
-def test_shared_downlink_alone_and_a_dedicated_uplink_after_it():
-    links = Pipe([0, 0], [3, 4], down=FirstCome)
-    history, *_ = serve(WaitForAll(), [0] * 2, [5, 6], [0] * 2, links=links)
-    assert rows(history.participations, *TIMES) == [
-        (1.0, 5.0, 3.0, 0.0, 9.0, "delivered", None),
-        (1.0, 6.0, 4.0, 1.0, 12.0, "delivered", None),
-    ]
+@pytest.mark.parametrize("case", BY_HAND)
+def test_shared_links_worked_by_hand(case):
+    policy, links, work_s, leaves_s, round_s, *expected = BY_HAND[case]
+    none = [0] * len(work_s)
+    history, *_ = serve(policy, none, work_s, none, links=links, leaves_s=leaves_s)
+    assert rows(history.participations, *TIMES) == [pytest.approx(row) for row in expected]
+    assert history.column("rounds", "duration_s").tolist() == [round_s]
 
 
 def test_late_clients_free_the_medium_for_the_next_round_at_that_instant():
@@ -47,31 +74,6 @@ def test_late_clients_free_the_medium_for_the_next_round_at_that_instant():
         (2, 1.0, 1.0, 4.0, "delivered", None),
     ]
     assert links.up_medium.book().lost == 1.0
-
-
-def test_a_client_that_leaves_during_a_transfer_frees_its_share():
-    links = Pipe([0] * 2, [0] * 2, down=EqualSharing, up=EqualSharing)
-    history, *_ = serve(Deadline(deadline_s=9), [0] * 2, [1] * 2, [0] * 2, links=links, leaves_s=[1.0, np.inf])
-    assert rows(history.participations, "downlink_s", "downlink_bits", "uplink_bits", "end_s", "outcome") == [
-        (1.0, 0.5, 0.0, 1.0, "dropped"),
-        (1.5, 1.0, 1.0, 3.5, "delivered"),
-    ]
-
-
-def test_waiting_in_the_queue_and_cut_there_counts_as_queueing():
-    links = Pipe([0] * 3, [0] * 3, up=FirstCome)
-    history, *_ = serve(Deadline(deadline_s=2.5), [0] * 3, [1] * 3, [0] * 3, links=links)
-    assert rows(history.participations, "uplink_s", "queue_s", "uplink_bits", "outcome", "cut_in") == [
-        (1.0, 0.0, 1.0, "delivered", None),
-        (0.5, 1.0, 0.5, "late", "uplink"),
-        (0.0, 1.5, 0.0, "late", "uplink"),
-    ]
-
-
-def test_a_shared_upload_that_ends_exactly_at_the_deadline_is_delivered():
-    links = Pipe([0] * 2, [0] * 2, up=EqualSharing)
-    history, *_ = serve(Deadline(deadline_s=2.3), [0] * 2, [0.3] * 2, [0] * 2, links=links)
-    assert rows(history.participations, "outcome") == [("delivered",)] * 2
 
 
 def test_privacy_is_charged_when_a_shared_upload_starts():
@@ -88,15 +90,6 @@ def test_waiting_for_a_shared_link_that_carries_nothing_is_refused():
     links = Pipe([0, np.inf], [0] * 2, down=EqualSharing)
     with pytest.raises(ScenarioError, match=r"client 1.*the policy waits for every client"):
         serve(WaitForAll(), [0] * 2, [1] * 2, [0] * 2, links=links)
-
-
-def test_a_shared_link_that_carries_nothing_is_cut_by_the_deadline():
-    links = Pipe([0, np.inf], [0] * 2, down=EqualSharing)
-    history, *_ = serve(Deadline(deadline_s=3), [0] * 2, [1] * 2, [0] * 2, links=links)
-    assert rows(history.participations, "outcome", "downlink_s", "downlink_bits") == [
-        ("delivered", 1.0, 1.0),
-        ("late", 3.0, 0.0),
-    ]
 
 
 def cell(cohort, down, up, **values):

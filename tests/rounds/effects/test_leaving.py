@@ -9,15 +9,9 @@ from fedsim.devices.dropout import Hazard, PhaseHazard
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.rounds import Deadline
 from tests.support.stories import rows
-from tests.support.worlds import Pipe, Sequence, serve
+from tests.support.worlds import Pipe, Sequence, available_in, serve
 
 ROW = ("downlink_s", "compute_s", "uplink_s", "queue_s", "end_s", "downlink_bits", "uplink_bits", "outcome", "cut_in")
-
-
-def compare(history, expected):
-    for row, worked in zip(rows(history.participations, *ROW), expected, strict=True):
-        assert row[:7] == pytest.approx(worked[:7])
-        assert row[7:] == worked[7:]
 
 
 class Endured(Dropout):
@@ -50,50 +44,41 @@ ENDURANCE = [
 ]
 
 
-def test_a_hazard_by_phase_after_a_shared_downlink_with_dedicated_uplinks():
-    links = Pipe([0] * 4, [3] * 4, down=FirstCome)
-    history, *_ = serve(Deadline(deadline_s=50), [0] * 4, [4] * 4, [3] * 4, links=links, dropout=Endured(ENDURANCE))
-    compare(
-        history,
-        [
-            (0.8, 0.0, 0.0, 0.0, 0.8, 0.8, 0.0, "dropped", "downlink"),
-            (1.0, 2.0, 0.0, 0.8, 3.8, 1.0, 0.0, "dropped", "compute"),
-            (1.0, 4.0, 1.5, 1.8, 8.3, 1.0, 0.5, "dropped", "uplink"),
-            (1.0, 4.0, 3.0, 2.8, 10.8, 1.0, 1.0, "delivered", None),
-        ],
-    )
+BY_HAND = {
+    "down": (
+        *(0, 3, {"down": FirstCome}, ENDURANCE),
+        (0.8, 0.0, 0.0, 0.0, 0.8, 0.8, 0.0, "dropped", "downlink"),
+        (1.0, 2.0, 0.0, 0.8, 3.8, 1.0, 0.0, "dropped", "compute"),
+        (1.0, 4.0, 1.5, 1.8, 8.3, 1.0, 0.5, "dropped", "uplink"),
+        (1.0, 4.0, 3.0, 2.8, 10.8, 1.0, 1.0, "delivered", None),
+    ),
+    # Uploads begin at 6.8 s and 7.8 s. The first vanishes after 1.5 s with 1 bit/s alone for 1 s: it is done.
+    "both": (
+        *(0, 0, {"down": FirstCome, "up": EqualSharing}, [*ENDURANCE[:3], 1.9 + 1.0 + 0.75]),
+        (0.8, 0.0, 0.0, 0.0, 0.8, 0.8, 0.0, "dropped", "downlink"),
+        (1.0, 2.0, 0.0, 0.8, 3.8, 1.0, 0.0, "dropped", "compute"),
+        (1.0, 4.0, 1.0, 1.8, 7.8, 1.0, 1.0, "delivered", None),
+        (1.0, 4.0, 0.75, 2.8, 8.55, 1.0, 0.75, "dropped", "uplink"),
+    ),
+    # Downlinks of 2 s, work of 4 s: 1 + 1 are endured by 6 s. Both upload from then on, at half a bit per second.
+    "up": (
+        *(2, 0, {"up": EqualSharing}, [0.5, 1.5, 2.5, 100.0]),
+        (1.0, 0.0, 0.0, 0.0, 1.0, 0.5, 0.0, "dropped", "downlink"),
+        (2.0, 2.0, 0.0, 0.0, 4.0, 1.0, 0.0, "dropped", "compute"),
+        (2.0, 4.0, 0.5, 0.0, 6.5, 1.0, 0.25, "dropped", "uplink"),
+        (2.0, 4.0, 1.25, 0.0, 7.25, 1.0, 1.0, "delivered", None),
+    ),
+}
 
 
-def test_a_hazard_by_phase_with_both_directions_shared():
-    """Uploads begin at 6.8 s and 7.8 s. The first vanishes after 1.5 s with 1 bit/s alone for 1 s: it is done."""
-    links = Pipe([0] * 4, [0] * 4, down=FirstCome, up=EqualSharing)
-    endurance = [*ENDURANCE[:3], 1.9 + 1.0 + 0.75]
-    history, *_ = serve(Deadline(deadline_s=50), [0] * 4, [4] * 4, [0] * 4, links=links, dropout=Endured(endurance))
-    compare(
-        history,
-        [
-            (0.8, 0.0, 0.0, 0.0, 0.8, 0.8, 0.0, "dropped", "downlink"),
-            (1.0, 2.0, 0.0, 0.8, 3.8, 1.0, 0.0, "dropped", "compute"),
-            (1.0, 4.0, 1.0, 1.8, 7.8, 1.0, 1.0, "delivered", None),
-            (1.0, 4.0, 0.75, 2.8, 8.55, 1.0, 0.75, "dropped", "uplink"),
-        ],
-    )
-
-
-def test_a_hazard_by_phase_with_the_uplink_alone_shared():
-    """Downlinks of 2 s, work of 4 s: 1 + 1 are endured by 6 s. Both upload from then on, at half a bit per second."""
-    links = Pipe([2] * 4, [0] * 4, up=EqualSharing)
-    endurance = [0.5, 1.5, 2.5, 100.0]
-    history, *_ = serve(Deadline(deadline_s=50), [2] * 4, [4] * 4, [0] * 4, links=links, dropout=Endured(endurance))
-    compare(
-        history,
-        [
-            (1.0, 0.0, 0.0, 0.0, 1.0, 0.5, 0.0, "dropped", "downlink"),
-            (2.0, 2.0, 0.0, 0.0, 4.0, 1.0, 0.0, "dropped", "compute"),
-            (2.0, 4.0, 0.5, 0.0, 6.5, 1.0, 0.25, "dropped", "uplink"),
-            (2.0, 4.0, 1.25, 0.0, 7.25, 1.0, 1.0, "delivered", None),
-        ],
-    )
+@pytest.mark.parametrize("shared_ways", BY_HAND)
+def test_a_hazard_by_phase_on_links_that_are_shared(shared_ways):
+    down_s, up_s, shared, endurance, *expected = BY_HAND[shared_ways]
+    times, links = ([down_s] * 4, [4] * 4, [up_s] * 4), Pipe([down_s] * 4, [up_s] * 4, **shared)
+    history, *_ = serve(Deadline(deadline_s=50), *times, links=links, dropout=Endured(endurance))
+    for row, worked in zip(rows(history.participations, *ROW), expected, strict=True):
+        assert row[:7] == pytest.approx(worked[:7])
+        assert row[7:] == worked[7:]
 
 
 @pytest.mark.parametrize("shared", [{"down": FirstCome}, {"up": FirstCome}, {"down": FirstCome, "up": EqualSharing}])
@@ -104,16 +89,8 @@ def test_a_client_alone_on_shared_links_drops_out_as_on_dedicated_links(shared):
     dropout = PhaseHazard(downlink_per_s=0.3, compute_per_s=0.1, uplink_per_s=0.6)
     seen = []
     for links in (None, Pipe([1] * clients, [1] * clients, **shared)):
-        history, *_ = serve(
-            Deadline(deadline_s=10),
-            [1] * clients,
-            [2] * clients,
-            [1] * clients,
-            links=links,
-            dropout=dropout,
-            selector=Sequence(cohorts),
-            count=clients,
-        )
+        world = {"links": links, "dropout": dropout, "selector": Sequence(cohorts), "count": clients}
+        history, *_ = serve(Deadline(deadline_s=10), [1] * clients, [2] * clients, [1] * clients, **world)
         seen.append(history.participations.to_pandas())
     alone, together = seen
     assert {"downlink", "compute", "uplink"} <= set(alone["cut_in"].dropna())
@@ -155,11 +132,14 @@ def test_availability_is_evaluated_when_a_task_really_ends(shared, ends_s):
 
 
 def test_leaving_during_a_task_of_unknown_duration_is_a_dropout_at_that_instant():
-    """Checked over the whole task, and asked at its end no more than before."""
-    availability = TraceAvailability(Intervals.of([0, 1], [0, 0], [2.5, 900], [1000.0] * 2), np.arange(2))
+    """Checked over the whole task, and asked at its end no more than before; the second leaves as it has ended."""
+    availability = TraceAvailability(Intervals.of([0, 1], [0, 0], [2.5, 6.0], [1000.0] * 2), np.arange(2))
     links = Pipe([0] * 2, [0] * 2, down=FirstCome, up=EqualSharing)
     history, *_ = serve(Deadline(deadline_s=50), [0] * 2, [3] * 2, [0] * 2, links=links, presence=availability)
     assert rows(history.participations, "end_s", "outcome", "cut_in") == [
         (2.5, "dropped", "compute"),
         (6.0, "delivered", None),
     ]
+    # The three phases add up to the next number above 0.6.
+    history, *_ = serve(Deadline(deadline_s=50), [0.1], [0.2], [0.3], presence=available_in([(0, 0.6)]))
+    assert rows(history.participations, "outcome") == [("delivered",)]

@@ -274,6 +274,9 @@ def test_links_that_carry_nothing_need_somebody_to_give_up():
         (1, end_s, "late") for end_s in (4, 8, 12)
     ]
     assert ends(history) == [6, 12]
+    there = available_in([(0, 2)], period_s=math.inf)
+    history, *_ = serve(FedBuff(buffer=1, concurrency=1, give_up_s=4.0), [1], [1], [1], presence=there)
+    assert ends(history) == [4], "its only client has left for good"
 
 
 def test_empty_batteries_are_found_out_when_their_clients_are_given_up():

@@ -10,14 +10,14 @@ from fedsim.history.outcomes import SecureStep
 from fedsim.network.medium.disciplines import EqualSharing
 from fedsim.rounds import Deadline, WaitForAll
 from fedsim.rounds.effects.faults.settings import ServerRestart
-from fedsim.rounds.policies.adaptive import QuantileDeadline
+from fedsim.rounds.policies.adaptive import MovingAverage, QuantileDeadline
 from fedsim.rounds.policies.count_based import KFastest
 from fedsim.rounds.policies.late import Drop
 from fedsim.rounds.secure.exchange import SECURE_DRAWS, SecureParts
 from fedsim.rounds.secure.protocols import Bonawitz
 from fedsim.streams import Streams
 from tests.support.short_runs import timed
-from tests.support.worlds import Pipe, batteries, serve
+from tests.support.worlds import Pipe, available_in, batteries, serve
 
 RATE_BPS = 1024.0
 CONSTANT_RATE = timed(
@@ -38,8 +38,10 @@ class LostIn(Dropout):
         self.lost, self.after_s = lost, after_s
 
     def time_to_dropout_s(self, client, draw, streams, phases_s=None):
-        step = draw // SECURE_DRAWS - 1 if draw >= SECURE_DRAWS else 4
-        return np.array([self.after_s if self.lost.get(one) == step else np.inf for one in client.tolist()])
+        steps, round_ = divmod(draw, SECURE_DRAWS)
+        step = steps - 1 if steps else 4
+        lost = [self.lost.get(one) for one in client.tolist()]
+        return np.array([self.after_s if (at(round_) if callable(at) else at) == step else np.inf for at in lost])
 
 
 def run(lost=None, *, clients=4, threshold=0.5, policy=None, after_s=0.5, **world):
@@ -49,9 +51,8 @@ def run(lost=None, *, clients=4, threshold=0.5, policy=None, after_s=0.5, **worl
     return serve(
         policy or Deadline(deadline_s=10.0),
         *([1.0] * clients, [2.0] * clients, [1.0] * clients),
-        dropout=LostIn(lost or {}, after_s),
         secure=secure,
-        **world,
+        **{"dropout": LostIn(lost or {}, after_s), **world},
     )
 
 
@@ -148,12 +149,38 @@ def test_below_the_threshold_the_round_yields_nothing(step):
         assert len(in_step(history, 3)) == (8 if step == 3 else 0), "those that have delivered are too few to ask"
 
 
-@pytest.mark.parametrize("policy", [QuantileDeadline(initial_s=10.0), KFastest(k=1)])
+@pytest.mark.parametrize("policy", [QuantileDeadline(initial_s=10.0), KFastest(k=1), MovingAverage(initial_s=10.0)])
 def test_a_round_without_clients_tells_a_policy_nothing(policy):
     """All four are lost half a second into the first step of each round."""
     history, *_ = run(dict.fromkeys(range(4), 0), policy=policy, count=3)
     assert history.column("rounds", "end_s").tolist() == [0.5, 1.0, 1.5]
     assert history.column("rounds", "selected").tolist() == [0, 0, 0]
+
+
+def test_a_limit_does_not_grow_with_a_round_without_clients():
+    """Client 0 is lost with its update in rounds 1 and 3, after 4 s and after 8 s, and in round 2 at once."""
+    lost = LostIn({0: {1: 4, 2: 0, 3: 4}.get})
+    history, *_ = run(policy=MovingAverage(initial_s=4.0, growth=2.0), clients=1, count=3, dropout=lost)
+    assert history.column("rounds", "duration_s").tolist() == [6.0 + 4.0, 0.5, 6.0 + 8.0]
+
+
+def test_clients_are_there_or_not_as_of_the_step_that_begins():
+    """Client 0 takes 2 s up, so that steps begin at 0, 3 and 6 s, and the model is sent at 9 s.
+
+    Client 1 goes offline at 11 s, in its work. The links of the others are down before the second step begins, that of
+    client 3 beyond it.
+    """
+    secure = SecureParts.of(Bonawitz(threshold=0.5), 4, 4, Streams(0))
+    there, always = [(0, 11), (90, 99)], [(0, 99)]
+    history, *_ = serve(
+        *(Deadline(deadline_s=9), [1] * 4, [2] * 4, [2, 1, 1, 1]),
+        presence=available_in(always, there, always, always),
+        links_up=available_in(always, always, [(0, 2.2), (2.8, 99)], [(0, 2.5), (3.5, 99)]),
+        secure=secure,
+    )
+    assert [(row["end_s"], row["outcome"]) for row in in_step(history, 1) if row["client"] == 3] == [(3.0, "dropped")]
+    ends = [(row["client"], row["end_s"], row["outcome"]) for row in history.participations.to_pylist()]
+    assert sorted(ends) == [(0, 14.0, "delivered"), (1, 11.0, "dropped"), (2, 13.0, "delivered")]
 
 
 def test_the_server_waits_for_a_step_as_long_as_it_says():

@@ -32,30 +32,11 @@ def test_wait_for_all_ends_with_the_slowest_client():
     assert history.column("rounds", "start_s").tolist() == [0, 7]
     assert history.column("rounds", "end_s").tolist() == [7, 14]
     first = participations(history)[0]
-    assert first == {
-        "round": 1,
-        "edge": None,
-        "client": 0,
-        "draws": 1,
-        "weight": 0.5,
-        "work": 1.0,
-        "start_s": 0.0,
-        "downlink_s": 1.0,
-        "compute_s": 3.0,
-        "uplink_s": 0.5,
-        "queue_s": 0.0,
-        "end_s": 4.5,
-        "downlink_bits": 1.0,
-        "uplink_bits": 1.0,
-        "outcome": "delivered",
-        "cut_in": None,
-        "fate": "used",
-        "start_version": 0,
-        "served_round": 1,
-        "staleness": 0,
-        "epsilon": 0.0,
-        "energy_j": 0.0,
-    }
+    sent = {"round": 1, "edge": None, "client": 0, "draws": 1, "weight": 0.5, "work": 1.0}
+    times = {"start_s": 0.0, "downlink_s": 1.0, "compute_s": 3.0, "uplink_s": 0.5, "queue_s": 0.0, "end_s": 4.5}
+    ended = {"downlink_bits": 1.0, "uplink_bits": 1.0, "outcome": "delivered", "cut_in": None, "fate": "used"}
+    costs = {"start_version": 0, "served_round": 1, "staleness": 0, "epsilon": 0.0, "energy_j": 0.0}
+    assert first == sent | times | ended | costs
     assert selector.reports[0].duration_s.tolist() == [4.5, 7.0]
     assert selector.reports[1].time_s == 14
 
@@ -106,14 +87,9 @@ def test_tie_holds_for_decimal_times(milliseconds, rounds_before):
     """Times in whole milliseconds: their sum in decimal is the deadline, whatever binary makes of it."""
     down, work, up = (value / 1000 for value in milliseconds)
     cohorts = [np.array([1])] * rounds_before + [np.array([0, 1])]
-    history, *_ = serve(
-        Deadline(deadline_s=sum(milliseconds) / 1000),
-        [down, 1e9],
-        [work, 1e9],
-        [up, 1e9],
-        selector=Sequence(cohorts),
-        count=len(cohorts),
-    )
+    policy = Deadline(deadline_s=sum(milliseconds) / 1000)
+    times = [down, 1e9], [work, 1e9], [up, 1e9]
+    history, *_ = serve(policy, *times, selector=Sequence(cohorts), count=len(cohorts))
     assert [row["outcome"] for row in participations(history)] == ["late"] * rounds_before + ["delivered", "late"]
 
 

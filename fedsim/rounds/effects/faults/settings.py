@@ -116,9 +116,9 @@ class ServerRestart(Settings):
     def interrupt(self, env: Environment, server: Process, streams: Streams) -> Generator[Event, Any, None]:
         for crash_s in self.crashes_s(streams):
             # A round that ends at the instant of a crash ends before it, and the next one begins before it.
-            yield LastOfInstant(env, max(0.0, crash_s - env.now), after_its_like=True)
+            yield LastOfInstant(env, max(0.0, crash_s - env.now), place=1)
             while tied_s := tie_s(env):
-                yield LastOfInstant(env, tied_s, after_its_like=True)
+                yield LastOfInstant(env, tied_s, place=1)
             server.interrupt(SERVER_CRASH)
 
 

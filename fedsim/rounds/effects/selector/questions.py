@@ -35,9 +35,8 @@ _WITHOUT_WORK: Final = ("resources", "samples")
 class Questions(Effect):
     """Puts the questions of a server's selector.
 
-    A probe takes the phases of a participation: a message down, work and a message up, each of them timed, over links
-    that may be shared, and paid for by batteries. A client that leaves in between does not respond. The server waits
-    for the probe's time, or until each client has responded or is lost, which the server notices on an open connection.
+    A probe takes the phases of a participation. The server waits for the probe's time, or until each client has
+    responded or is lost, which the server notices on an open connection.
     """
 
     may_end = False
