@@ -60,12 +60,16 @@ def test_epsilon_decays_as_much_in_ten_questions_as_in_a_round_of_ten(method):
     assert selector._epsilon == pytest.approx(0.8 * 0.5**3)
 
 
-def test_fedscale_s_pacer_moves_once_a_round():
-    selector = OortFedScale(2, pacer_step=1, pacer_delta=5.0)
-    selector.select(view_of(8), rng())
+def test_pacers_move_once_a_round():
+    fedscale, paper = OortFedScale(2, pacer_step=1, pacer_delta=5.0), Oort(2, window=1, pacer_step_s=2.0)
+    for selector in (fedscale, paper):
+        selector.select(view_of(8), rng())
+    for gain in (5.0, 2.0):
+        paper.observe(measured_reports_of([0], loss_rms=gain))
     for _ in range(3):
-        selector.select(view_of(8, round=2, wanted=1), rng())
-    assert selector._percentile == 35.0
+        fedscale.select(view_of(8, round=2, wanted=1), rng())
+        paper.select(view_of(8, round=3, wanted=1), rng())
+    assert (fedscale._percentile, paper.preferred_s()) == (35.0, 2 * 2.0)
 
 
 def test_fedsuv_takes_the_widest_once_in_a_cohort():

@@ -139,7 +139,6 @@ class Oort(CohortSelector):
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         self._state.meet(view)
         self._in_flight.meet(view)
-        self._pace()
         self._clients = view.clients
         size = self.cohort_size(view)
         tried = self._state.tried[view.client]
@@ -161,6 +160,7 @@ class Oort(CohortSelector):
     def observe(self, reports: Reports) -> None:
         self._in_flight.heard(reports)
         self._gained.append(float(self._state.learn(reports).sum()))
+        self._pace()
 
     def preferred_s(self) -> float:
         """Return T in seconds; infinite while there is no penalty."""
