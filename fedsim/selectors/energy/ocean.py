@@ -19,6 +19,8 @@ from fedsim.selectors.validation import check_choice, check_numbers, check_whole
 from fedsim.units import Bound, Decibels, Hertz, Joules, Seconds, db_to_linear
 
 _HALVINGS: Final = 64
+_NEAR: Final = 1e-6
+"""Below it rounding blurs Lambert's function near its branch point, where SciPy's is NaN."""
 _LN2: Final = float(np.log(2.0))
 
 
@@ -36,8 +38,8 @@ def least_energy_bands(
 
     The derivative of a client's weighted energy by its band is ``-(w / s) h(L / (t b))`` times constants, with ``h(x) =
     1 - 2^x (1 - x ln 2)``. At the optimum it is the same for all clients above their least bands. h is inverted with
-    Lambert's function, and the common value is found by bisection. Without clients of a weight above 0 what is left of
-    the band is divided equally.
+    Lambert's function, near its branch point by the series, and the common value is found by bisection. Without clients
+    of a weight above 0 what is left of the band is divided equally.
     """
     heavy = weight > 0
     if not heavy.any():
@@ -47,7 +49,9 @@ def least_energy_bands(
     def bands(log_value: float) -> FloatArray:
         with np.errstate(over="ignore", divide="ignore"):
             y = np.minimum(np.exp(log_value) * price, 1e300)
-            x = (1.0 + lambertw((y - 1.0) / np.e).real) / _LN2
+            root = np.sqrt(2.0 * y)
+            series = root - root**2 / 3.0 + 11.0 / 72.0 * root**3
+            x = np.where(y < _NEAR, series, 1.0 + lambertw((np.maximum(y, _NEAR) - 1.0) / np.e).real) / _LN2
             band = least_hz.copy()
             band[heavy] = np.maximum(bits / (seconds * np.maximum(x, 1e-300)), least_hz[heavy])
         return band

@@ -30,8 +30,9 @@ def test_powers_by_hand():
     ],
 )
 def test_bands_by_hand(snr, weight, least, expected):
-    band = least_energy_bands(BITS, SECONDS, np.array(snr), np.array(weight), np.array(least), BAND)
-    np.testing.assert_allclose(band, expected, rtol=1e-9)
+    for bits in (BITS, BITS / 100):
+        band = least_energy_bands(bits, SECONDS, np.array(snr), np.array(weight), np.array(least), BAND)
+        np.testing.assert_allclose(band, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(6))
