@@ -61,16 +61,22 @@ def never_delivered(view: RoundView) -> BoolArray:
 
 
 def draw_distinct(weights: FloatArray | IntArray, size: int, rng: np.random.Generator) -> IntArray:
-    """Return ``size`` distinct positions, drawn one after the other with probabilities in proportion to the weights.
+    """Return ``size`` distinct positions, drawn one after the other with probabilities in proportion to the weights."""
+    with np.errstate(divide="ignore"):
+        return draw_by_logarithms(np.log(weights), size, rng)
+
+
+def draw_by_logarithms(log_weights: FloatArray, size: int, rng: np.random.Generator) -> IntArray:
+    """Return what `draw_distinct` returns for the logarithms of weights, -inf for those of 0.
 
     Each position's key is an exponential number over its weight; the smallest keys are taken (Efraimidis and Spirakis,
     "Weighted random sampling with a reservoir", Information Processing Letters 97(5), 2006). O(n).
     """
-    keys = np.log(rng.standard_exponential(weights.size))
-    heavy = np.flatnonzero(weights > 0)
-    keys[heavy] -= np.log(weights[heavy])
+    keys = np.log(rng.standard_exponential(log_weights.size))
+    heavy = np.flatnonzero(log_weights > -np.inf)
+    keys[heavy] -= log_weights[heavy]
     if size > heavy.size:
-        zero = np.setdiff1d(np.arange(weights.size), heavy, assume_unique=True)
+        zero = np.setdiff1d(np.arange(keys.size), heavy, assume_unique=True)
         return np.concatenate([heavy, zero[_first(keys[zero], size - heavy.size)]])
     return heavy[_first(keys[heavy], size)]
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, RoundView
-from fedsim.selectors.sampling import CohortSelector, draw_distinct
+from fedsim.selectors.sampling import CohortSelector, draw_by_logarithms
 from fedsim.selectors.validation import check_numbers, check_shares
 
 
@@ -52,8 +52,8 @@ class ActiveLearning(CohortSelector):
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         size, n = self.cohort_size(view), view.client.size
         by_value = size - _rounded(self.alpha3 * size, rng)
-        weight = self.weights(self.valuations(view), _rounded(self.alpha1 * n, rng), rng)
-        first = draw_distinct(weight, by_value, rng)
+        log_weight = self.log_weights(self.valuations(view), _rounded(self.alpha1 * n, rng), rng)
+        first = draw_by_logarithms(log_weight, by_value, rng)
         rest = np.setdiff1d(np.arange(n), first, assume_unique=True)
         second = rng.permutation(rest)[: size - by_value]
         return Cohort(view.client[np.sort(np.concatenate([first, second]))])
@@ -64,15 +64,13 @@ class ActiveLearning(CohortSelector):
         most, least = (value[known].max(), value[known].min()) if known.any() else (0.0, 0.0)
         return np.asarray(np.where(known, value, np.where(view.participations == 0, most, least)))
 
-    def weights(self, value: FloatArray, left_out: int, rng: np.random.Generator) -> FloatArray:
-        """Return ``exp(alpha2 v_k)`` over the greatest of them, 0 for the least valued, ties at random; shape (n,)."""
-        if not value.size:
-            return value
-        weight = np.exp(self.alpha2 * (value - value.max()))
+    def log_weights(self, value: FloatArray, left_out: int, rng: np.random.Generator) -> FloatArray:
+        """Return ``alpha2 v_k`` of the greatest of them, -inf for the least valued, ties at random; shape (n,)."""
+        log_weight = self.alpha2 * value
         shuffled = rng.permutation(value.size)
         least: IntArray = shuffled[np.argsort(value[shuffled], kind="stable")][:left_out]
-        weight[least] = 0.0
-        return np.asarray(weight)
+        log_weight[least] = -np.inf
+        return np.asarray(log_weight)
 
 
 def _rounded(number: float, rng: np.random.Generator) -> int:
