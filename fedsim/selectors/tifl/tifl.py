@@ -165,7 +165,7 @@ class Tifl(CohortSelector):
         self._chance = _static(tiers, policy, probabilities)
         self._credits = np.full(tiers, np.inf if credits is None else credits)
         self._before: FloatArray = np.full(tiers, np.nan)
-        self._tier, self._rounds, self._next_check = -1, 0, 0
+        self._tier, self._begun, self._next_check = -1, 0, 0
         self.asks_losses = evaluation == "probe"
         if policy == "slow" and probabilities is None:
             self.may_stall = "the slowest tier alone is drawn, and clients that never deliver are in it"
@@ -184,7 +184,7 @@ class Tifl(CohortSelector):
                 wait_s=self.timeout_s,
             )
         judges = view.client[self._profile.tier[view.client] >= 0]
-        if self.evaluation == "losses" or not self._adapts or self._rounds < self._next_check or not judges.size:
+        if self.evaluation == "losses" or not self._adapts or self._age(view) < self._next_check or not judges.size:
             return None
         self._evaluates = True
         return Probe(client=judges, asks="loss", up_bits=self.up_bits, wait_s=self._profile.timeout_s)
@@ -203,7 +203,7 @@ class Tifl(CohortSelector):
         tier = self._profile.tier[view.client]
         if not (tier >= 0).any():
             return Cohort(np.sort(rng.choice(view.client, size, replace=False)))
-        self._adapt()
+        self._adapt(view)
         self._tier = self._draw(np.bincount(tier[tier >= 0], minlength=self.tiers), rng)
         away = np.where(tier < 0, 2.0 * self.tiers, np.abs(tier - self._tier) + 0.5 * (tier > self._tier))
         return Cohort(np.sort(view.client[lowest(away, size, rng)]))
@@ -243,13 +243,18 @@ class Tifl(CohortSelector):
             self._profile.learn(self._asked[present], latency_s[present])
         self._asked = view.client[:0]
 
-    def _adapt(self) -> None:
+    def _age(self, view: RoundView) -> int:
+        """Return the rounds since tiers were drawn first."""
+        return view.round - (self._begun or view.round)
+
+    def _adapt(self, view: RoundView) -> None:
         """Adapt the probabilities of tiers every I rounds, if the accuracy of the current tier has not risen."""
-        checks = self._evaluates if self.evaluation == "probe" else self._rounds >= self._next_check
-        self._rounds, self._evaluates = self._rounds + 1, False
+        self._begun = self._begun or view.round
+        checks = self._evaluates if self.evaluation == "probe" else self._age(view) >= self._next_check
+        self._evaluates = False
         if not self._adapts or not checks:
             return
-        self._next_check = ((self._rounds - 1) // self.interval + 1) * self.interval
+        self._next_check = (self._age(view) // self.interval + 1) * self.interval
         now = self.accuracy()
         common = 0.0
         if self.improvement == "relative" and (both := ~np.isnan(now + self._before)).any():
