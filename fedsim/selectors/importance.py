@@ -75,7 +75,7 @@ class ImportanceSampling(CohortSelector):
         share = data_shares(view)
         chance = optimal_probabilities(share * self.norms(view), size)
         independent = self.draw == "independent" and view.wanted is None
-        chosen, given = _independent(chance, rng) if independent else _systematic(chance, rng)
+        chosen, given = independent_draws(chance, rng) if independent else _systematic(chance, rng)
         weights = share[chosen] * given / chance[chosen]
         prescribed = weights if self.weights == "unbiased" and weights.any() else None
         return Cohort(view.client[chosen], weights=prescribed)
@@ -119,7 +119,7 @@ def optimal_probabilities(norm: FloatArray, expected: int) -> FloatArray:
     return chance
 
 
-def _independent(chance: FloatArray, rng: np.random.Generator) -> tuple[IntArray, float]:
+def independent_draws(chance: FloatArray, rng: np.random.Generator) -> tuple[IntArray, float]:
     """Return positions of independent draws, and the probability that at least one client is drawn."""
     chosen = np.flatnonzero(rng.random(chance.size) < chance)
     while not chosen.size:

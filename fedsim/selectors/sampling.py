@@ -1,6 +1,6 @@
 """Sizes of cohorts, draws of candidates with and without replacement, and arrays with one element per client."""
 
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,8 @@ from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
 from fedsim.selectors.validation import check_whole_numbers
 
 T = TypeVar("T", bound=np.generic)
+TIMES: Final = 3
+"""First columns of the features: expected seconds of downlink, work and uplink."""
 
 
 class CohortSelector(PublishedSelector):

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedsim.arrays import FloatArray
 from fedsim.selectors.contracts import Cohort, Probe, RoundView
-from fedsim.selectors.importance import ImportanceSampling, optimal_probabilities
+from fedsim.selectors.importance import ImportanceSampling, independent_draws, optimal_probabilities
 from fedsim.selectors.sampling import CohortSelector, data_shares, data_sizes, lowest
 from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
 from fedsim.units import Bits, Bound, Seconds
@@ -64,10 +64,7 @@ class ApproximateSampling(ImportanceSampling):
             keys = rng.standard_exponential(chance.size) / np.maximum(odds, 1e-300)
             chosen, given = np.sort(np.argsort(keys, kind="stable")[:size]), 1.0
         else:
-            chosen = np.flatnonzero(rng.random(chance.size) < chance)
-            while not chosen.size:
-                chosen = np.flatnonzero(rng.random(chance.size) < chance)
-            given = float(-np.expm1(np.log1p(-np.minimum(chance, 1 - 1e-16)).sum()))
+            chosen, given = independent_draws(chance, rng)
         weights = share[chosen] * given / chance[chosen]
         return Cohort(view.client[chosen], weights=weights if weights.any() else None)
 
@@ -162,11 +159,8 @@ class AllCompute(CohortSelector):
         sizes = data_sizes(view)[np.searchsorted(view.client, client)].astype(np.float64)
         share = sizes / max(sizes.sum(), 1.0)
         chance = self._chance(share * norm, size)
-        drawn = np.flatnonzero(rng.random(chance.size) < chance)
-        while not drawn.size:
-            drawn = np.flatnonzero(rng.random(chance.size) < chance)
         # Draws without a client are repeated; the weights account for it.
-        given = float(-np.expm1(np.log1p(-np.minimum(chance, 1 - 1e-16)).sum()))
+        drawn, given = independent_draws(chance, rng)
         weights = share[drawn] * given / chance[drawn]
         order = np.argsort(client[drawn])
         return Cohort(client[drawn][order], weights=weights[order] if weights.any() else None, trained=True)

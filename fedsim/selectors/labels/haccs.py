@@ -13,7 +13,7 @@ from scipy.spatial import KDTree
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
-from fedsim.selectors.sampling import CohortSelector, grown
+from fedsim.selectors.sampling import TIMES, CohortSelector, grown
 from fedsim.selectors.validation import check_choice, check_numbers, check_shares
 
 Distance = Literal["hellinger", "euclidean"]
@@ -39,10 +39,6 @@ def clusters_of(shares: FloatArray, distance: Distance, radius: float) -> IntArr
     near = KDTree(points(shares, distance)).query_pairs(radius + _ROUNDING, output_type="ndarray")
     graph = coo_array((np.ones(len(near), dtype=np.int8), (near[:, 0], near[:, 1])), shape=(n, n))
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
-
-
-_TIMES = 3
-"""First columns of the features: expected seconds of downlink, work and uplink."""
 
 
 class Haccs(CohortSelector):
@@ -182,8 +178,8 @@ class Haccs(CohortSelector):
 
 def _latency_s(view: RoundView) -> FloatArray:
     """Return the latency of each candidate in seconds, shape (n,)."""
-    if view.features.shape[1] >= _TIMES:
-        latency_s = view.features[:, :_TIMES].sum(axis=1)
+    if view.features.shape[1] >= TIMES:
+        latency_s = view.features[:, :TIMES].sum(axis=1)
         longest_s = float(latency_s[np.isfinite(latency_s)].max(initial=0.0))
         return np.where(np.isfinite(latency_s), latency_s, 1.0 + 10.0 * longest_s)
     known = np.isfinite(view.last_duration_s)

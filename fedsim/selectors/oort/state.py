@@ -6,12 +6,10 @@ import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.selectors.contracts import Reports, RoundView
-from fedsim.selectors.sampling import grown
+from fedsim.selectors.sampling import TIMES, grown
 
 Silent = Literal["zero", "mean"]
 
-_TIMES: Final = 3
-"""First columns of the features: expected seconds of downlink, work and uplink."""
 _SHORTEST_S: Final = 1e-6
 """Least declared time, so that no client is infinitely fast."""
 
@@ -38,8 +36,8 @@ class OortState:
         self.batch, self.utility = grown(self.batch, clients), grown(self.utility, clients)
         self.duration_s, self.declared_s = grown(self.duration_s, clients), grown(self.declared_s, clients, np.nan)
         self.last_round, self._delivered = grown(self.last_round, clients), grown(self._delivered, clients)
-        if view.features.shape[1] >= _TIMES:
-            self.declared_s[view.client] = np.maximum(view.features[:, :_TIMES].sum(axis=1), _SHORTEST_S)
+        if view.features.shape[1] >= TIMES:
+            self.declared_s[view.client] = np.maximum(view.features[:, :TIMES].sum(axis=1), _SHORTEST_S)
         self.batch[view.client] = np.minimum(view.samples, self.samples_per_round or np.inf)
 
     def learn(self, reports: Reports) -> FloatArray:
