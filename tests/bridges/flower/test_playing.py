@@ -117,6 +117,7 @@ def test_a_late_reply_can_be_pulled_later():
         (reply,) = grid.pull_messages(ids)
         seen["late"] = reply.metadata.created_at, reply.has_content()
         seen["again"] = [reply.error.code for reply in grid.pull_messages(ids)]
+        seen["next"] = [reply.has_content() for reply in grid.send_and_receive([ask(grid, NODES[2])])]
 
     _, called, _ = served(plain_scenario(**QUICK, **{"rounds.late": "drop"}), do)
     assert seen == {
@@ -127,8 +128,23 @@ def test_a_late_reply_can_be_pulled_later():
         "nodes then": 3,
         "late": (pytest.approx(4.0), True),
         "again": [LATE],
+        "next": [True],
     }
-    assert called == [("train", 0), ("train", 1), ("train", 2)]
+    assert called == [("train", 0), ("train", 1), ("train", 2), ("train", 2)]
+
+
+def test_a_reply_that_nobody_takes_goes_with_the_next_message_but_one():
+    """Client 2 needs 4 s: its first reply arrives while its second message waits, and its third leaves after that."""
+    seen = []
+
+    def do(grid):
+        messages = [ask(grid, NODES[2]) for _ in range(3)]
+        for message in messages:
+            grid.send_and_receive([message], timeout=2.5)
+        seen.extend(outcomes(grid.pull_messages([messages[0].metadata.message_id]), messages[:1]))
+
+    served(plain_scenario(**QUICK), do)
+    assert seen == [LATE]
 
 
 def test_an_app_that_raises_is_an_error_of_its_node_alone():
