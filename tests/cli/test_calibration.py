@@ -67,6 +67,8 @@ def test_an_existing_file_is_written_over_on_request_alone(log, tmp_path):
     ("arguments", "said"),
     [
         (("--by", "phone"), "--by: 'phone' is not allowed; allowed: crowd, class, client"),
+        (("--by", "class"), "has no column class"),
+        (("--clients", "3"), "clients: 3 is not allowed; the log has 6 clients"),
         (("--held-out", "1"), "--held-out: 1.0 is not allowed; it must be at least 0 and below 1"),
         (("--base", "none.toml"), "none.toml"),
         (("--rounds-table", "none.csv"), "the file does not exist"),

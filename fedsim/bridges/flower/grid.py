@@ -176,8 +176,10 @@ class SimulatedGrid(Grid):
             Exchange(instruction, self._apps.client(instruction.node_id), self.now_s)
             for instruction in instructions_of(taken)
         ]
-        for name in [name for one in pushed for name in self._left.pop(one.client, [])]:
-            if self._exchanges[name].is_answered(self.now_s):
+        for client in {one.client for one in pushed} & self._left.keys():
+            there = [name for name in self._left[client] if name in self._exchanges]
+            self._left[client] = [name for name in there if not self._exchanges[name].is_answered(self.now_s)]
+            for name in set(there).difference(self._left[client]):
                 del self._exchanges[name]
         self._exchanges.update({one.instruction.id: one for one in pushed})
         return [one.instruction.id for one in pushed]

@@ -70,11 +70,13 @@ class Playing:
             else:
                 self._pass(until_s, to_arrival=bool(self._waiting(exchanges)))
 
-    def _free(self) -> list[int]:
-        """Return the clients that are available now and have no message; if there is none, wait until there is."""
-        if self._testbed.over:
-            raise RunIsOver
-        clients: list[int] = self._testbed.view().client.tolist()
+    def _free(self, until_s: float = math.inf) -> list[int]:
+        """Return the clients that are available now and have no message; if there is none, wait for one so long."""
+        try:
+            view = self._testbed.view(within_s=max(0.0, until_s - self._testbed.now_s))
+        except StepError:  # of a run that is over
+            raise RunIsOver from None
+        clients: list[int] = view.client.tolist()
         self._pass(self._testbed.now_s)
         for client in self._busy.keys() & set(clients):
             self._replies.lose(self._busy.pop(client), self._testbed.now_s)
@@ -102,9 +104,9 @@ class Playing:
 
     def _play_round(self, wave: list[Exchange], end_s: float, *, to_first: bool = False) -> None:
         """Play a round with one message to each of some clients, up to an instant at most, or to its first reply."""
-        available, sent = set(self._free()), []
+        available, sent = set(self._free(min(end_s, max(one.expires_s for one in wave)))), []
         now_s = self._testbed.now_s
-        for one in wave:
+        for one in self._waiting(wave):
             if one.client not in available:
                 one.stage = Stage.NODE_LOST
             else:
@@ -113,7 +115,8 @@ class Playing:
                 sent.append(one)
         if not sent:
             return
-        self._policy.wait_at_most(min(end_s, max(one.expires_s for one in sent)) - now_s, to_first=to_first)
+        end_s = min(end_s, max(one.expires_s for one in sent))
+        self._policy.wait_at_most(max(0.0, end_s - now_s), to_first=to_first)
         work = np.array([one.expected.work for one in sent])
         result = self._testbed.round(
             [one.client for one in sent],

@@ -186,6 +186,15 @@ class OutsideRun:
         if self._history is not None or self.stepping.over:
             raise self.over(call)
 
+    def wait_for_candidates(self, call: str, until_s: float) -> None:
+        """Go on from a round that is over until the server waits for clients, or to an instant."""
+        self.leave_report(call)
+        self.stepping.go_on(until_s)
+        if self.stepping.over:
+            raise self.over(call)
+        if self.stepping.asked is None:
+            self.stepping.move_to(until_s)
+
     def to_question(self, *, past_arrivals: bool = True) -> Asked | None:
         """Go on until the server waits for clients; None if the run is over."""
         stepping = self.stepping

@@ -149,13 +149,18 @@ class Testbed(FirstSight):
         """The round that was over last; None before the first."""
         return self._last if self._run.concurrency is None else self._arrivals.last
 
-    def view(self) -> RoundView:
+    def view(self, *, within_s: float = math.inf) -> RoundView:
         """Return what a server knows of its candidates now, as columns; copies that stay as they are.
 
         The columns are those that selectors see (`fedsim.selectors.RoundView`); `features` are always there: expected
-        seconds of downlink, work and uplink, and samples. If no client can be reached, time passes until one can.
+        seconds of downlink, work and uplink, and samples. If no client can be reached, time passes until one can; at a
+        synchronous server no longer than ``within_s``.
         """
-        self._run.question("view")
+        limit_s = self.now_s + checked_wait("view", "within_s", within_s, 0.0)
+        if limit_s < math.inf and self._run.concurrency is None:
+            self._run.wait_for_candidates("view", limit_s)
+        else:
+            self._run.question("view")
         return self._run.view()
 
     def select(self) -> Cohort:

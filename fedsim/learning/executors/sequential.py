@@ -138,4 +138,5 @@ class SequentialExecutor(SpreadingExecutor):
                 free.put(trainer)
 
         with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            return spread(costs, threads, lambda share: pool.submit(there, share))
+            # In shares of one, so that an interrupt or a failure waits for trainings that have begun alone.
+            return spread(costs, len(items), lambda share: pool.submit(there, share))

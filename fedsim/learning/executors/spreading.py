@@ -78,7 +78,7 @@ def spread(
             if here is not None and future.cancel():
                 found.update((index, here(index)) for index in share)
         for share, future in zip(shares, futures, strict=True):
-            if not future.cancelled():
+            if share[0] not in found:
                 found.update(zip(share, _sound(future.result(), share), strict=True))
     except BaseException as error:
         running = [future for future in futures if not future.cancel()]  # nothing more begins

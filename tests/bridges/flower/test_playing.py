@@ -117,6 +117,7 @@ def test_a_late_reply_can_be_pulled_later():
         (reply,) = grid.pull_messages(ids)
         seen["late"] = reply.metadata.created_at, reply.has_content()
         seen["again"] = [reply.error.code for reply in grid.pull_messages(ids)]
+        seen["next"] = [reply.has_content() for reply in grid.send_and_receive([ask(grid, NODES[2])])]
 
     _, called, _ = served(plain_scenario(**QUICK, **{"rounds.late": "drop"}), do)
     assert seen == {
@@ -127,8 +128,23 @@ def test_a_late_reply_can_be_pulled_later():
         "nodes then": 3,
         "late": (pytest.approx(4.0), True),
         "again": [LATE],
+        "next": [True],
     }
-    assert called == [("train", 0), ("train", 1), ("train", 2)]
+    assert called == [("train", 0), ("train", 1), ("train", 2), ("train", 2)]
+
+
+def test_a_reply_that_nobody_takes_goes_with_the_next_message_but_one():
+    """Client 2 needs 4 s: its first reply arrives while its second message waits, and its third leaves after that."""
+    seen = []
+
+    def do(grid):
+        messages = [ask(grid, NODES[2]) for _ in range(3)]
+        for message in messages:
+            grid.send_and_receive([message], timeout=2.5)
+        seen.extend(outcomes(grid.pull_messages([messages[0].metadata.message_id]), messages[:1]))
+
+    served(plain_scenario(**QUICK), do)
+    assert seen == [LATE]
 
 
 def test_an_app_that_raises_is_an_error_of_its_node_alone():
@@ -265,14 +281,17 @@ def test_nodes_are_queues(sleep_s, nodes, works_s):
     assert seen == queues(nodes, works_s, sleep_s)
 
 
-@pytest.fixture
-def coming_and_going(tmp_path):
-    """Client 0 is there from 0 to 50 s, client 1 from 20 to 90 s, client 2 from 40 to 100 s, of each 100 s."""
-    path = tmp_path / "intervals.csv"
-    path.write_text("device,start_s,end_s\n0,0,50\n1,20,90\n2,40,100\n")
+def there_in(path, *intervals):
+    """Return a scenario whose clients are there in these intervals of each 100 s."""
+    path.write_text("\n".join(["device,start_s,end_s", *intervals]))
     availability = {"kind": "traces", "path": str(path), "mapping": "sequential", "period_s": 100.0}
     policy = {"kind": "deadline", "deadline_s": 1e4}
     return plain_scenario(**QUICK, **{"devices.availability": availability, "rounds.policy": policy})
+
+
+@pytest.fixture
+def coming_and_going(tmp_path):
+    return there_in(tmp_path / "intervals.csv", "0,0,50", "1,20,90", "2,40,100")
 
 
 def test_nodes_come_and_go(coming_and_going):
@@ -301,6 +320,14 @@ def test_strategies_wait_for_nodes_in_simulated_seconds(coming_and_going):
 
 def test_a_message_to_a_node_that_is_away(coming_and_going):
     assert round_of(coming_and_going, timeout=60.0, clients=2)[0] == [True, LOST]
+
+
+@pytest.mark.parametrize(
+    ("wait", "outcome", "end_s"), [({"timeout": 5.0}, LOST, 5.0), ({"ttl": 7.0}, LATE, 7.0), ({}, True, 54.0)]
+)
+def test_where_all_nodes_are_away_a_wait_ends_at_its_instant(wait, outcome, end_s, tmp_path):
+    scenario = there_in(tmp_path / "intervals.csv", *(f"{client},50,60" for client in range(3)))
+    assert round_of(scenario, **wait)[:2] == ([outcome] * 3, pytest.approx(end_s))
 
 
 def test_messages_to_one_node_follow_each_other():

@@ -321,6 +321,7 @@ def test_operations_need_those_of_a_sample():
         (lambda testbed: testbed.report(losses=[1.0]), "report: no round was just played"),
         (lambda testbed: testbed.send([0]), "send: the scenario has no asynchronous policy; allowed: round"),
         (lambda testbed: testbed.next_arrival(), "next_arrival: the scenario has no asynchronous policy"),
+        (lambda testbed: testbed.view(within_s=-1.0), "view: within_s: -1.0 is not allowed; it must be at least 0 s"),
         (lambda testbed: testbed.advance(-1.0), "advance: until_s: -1.0 is not allowed; it must be at least 0 s"),
         (lambda testbed: testbed.advance(math.inf), "advance: until_s: inf is not allowed"),
     ],

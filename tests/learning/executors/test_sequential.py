@@ -1,5 +1,6 @@
 """The step of the sequential executor against plain PyTorch, in both precisions, and from several threads."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -7,8 +8,10 @@ import pytest
 import torch
 from torch import nn
 
+from fedsim.errors import FedsimError
 from fedsim.learning import MLP, EvaluationJob, LocalTraining, TrainingJob, TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
+from fedsim.learning.executors.trainer import Trainer
 from fedsim.registry import Component
 from tests.support.plain_loop import Centred, Dropping, trained
 from tests.support.tiny_images import Tiny
@@ -144,6 +147,24 @@ def test_bits_are_the_same_on_any_number_of_threads(model, local, at_a_time, mon
         assert executor.threads == min(count, at_a_time)
     assert found[0] == found[1]
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_after_a_failure_no_thread_begins_another_training(monkeypatch, tiny):
+    monkeypatch.setenv("FEDSIM_WORKERS", "2")
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    executor, begun = SequentialExecutor(TrainingSetup(MLP(hidden=(8,)), tiny, LocalTraining(), seed=1)), []
+
+    def compute(_, job, place, **__):
+        begun.append(place)
+        time.sleep(0.02)
+        if place == 0:
+            raise FedsimError("it fails")
+
+    monkeypatch.setattr(Trainer, "compute", compute)
+    job = TrainingJob(executor.flat.layout.initial, np.arange(9), 1.0, np.random.default_rng(0))
+    with pytest.raises(FedsimError, match="it fails"):
+        executor.train([job] * 40)
+    assert len(begun) <= 4
 
 
 def test_a_look_at_what_a_model_draws_leaves_its_buffers(monkeypatch):

@@ -45,6 +45,7 @@ def test_row_by_row_or_by_the_number_of_the_sample(tmp_path):
         ("client\n0\n1\n-2\n0\n0\n", "client, row 3: '-2' is not allowed"),
         ("client\n0\n\n1\n1\n0\n", "client, row 2: nothing is not allowed; allowed: whole numbers"),
         ("client\n0\n1\n1\nx\n0\n", "client, row 4: 'x' is not allowed; allowed: whole numbers"),
+        ("client,client\n0,1\n0,1\n0,1\n0,1\n0,1\n", "two columns 'client'; allowed: one of each name"),
         ("sample,client\n5,0\n", "sample, row 1: '5' is not allowed; allowed: 0 to 4"),
         ("sample,client\n1,0\n1,2\n", "sample 1 has two rows"),
         ("client,Index\n1,0\n1,5\n", "Index, row 2: '5' is not allowed; allowed: 0 to 4"),
