@@ -59,7 +59,7 @@ class Computation:
         known: Known,
         own_rules: Sequence[object] = (),
     ) -> None:
-        self._own = local.own or bool(own_rules)
+        self.own = local.own or bool(own_rules)
         self.executor, self.steps, self.local, self.known, self.trained = executor, steps, local, known, 0
         self.when_known: Callable[[Model], None] = _nothing
         self._afterwards: Callable[[], None] = lambda: None
@@ -85,7 +85,7 @@ class Computation:
         for node in wanted:
             if isinstance(node, Update) and node.known:
                 use(node)
-        found: dict[Model, Recipe] | None = {} if self._own else None
+        found: dict[Model, Recipe] | None = {} if self.own else None
         walk = _Walk(_unknown(wanted, self.known, found), wanted, self._made, self._drawing)
         if found:
             self._found(found)
@@ -180,7 +180,7 @@ class Computation:
 
     def _drawing(self, node: Node) -> AbstractContextManager[None]:
         """Let draws of the user's own rules depend on what is made alone."""
-        return generators_of(self._streams.digest("own-rule", *node.keys)) if self._own else nullcontext()
+        return generators_of(self._streams.digest("own-rule", *node.keys)) if self.own else nullcontext()
 
     def _left(self, update: Update, result: TrainingResult) -> tuple[TrainingResult, OptimizerState]:
         """Return a result as the local algorithm and the draw of samples leave it, and the algorithm's state."""

@@ -68,7 +68,7 @@ class Verification:
 
     def of_evaluation(self, model: Model, found: Evaluation, again: Callable[[], Evaluation]) -> None:
         drawn = not self._known.alone and (self._first_evaluation or self._dice.random() < SHARE)
-        if drawn and self._known.find(model):
+        if drawn and self._found(model):
             self._first_evaluation = False
             self._when_possible(lambda: self._compare_evaluation(model, found, again()))
 
@@ -82,6 +82,15 @@ class Verification:
                 self._first_model = False
                 self._compare_model(model, recipe, again)
 
+    def _found(self, model: Model) -> bool:
+        """Return whether a model has numbers; those of the store are compared as if they were wanted."""
+        recipe = None if model.known else model.recipe
+        if not self._known.find(model):
+            return False
+        if recipe is not None and self._computation.own:
+            self._when_possible(lambda: self.of_models({model: recipe}))
+        return True
+
     def run_pending(self) -> None:
         while self._pending and "torch" in sys.modules:
             self._pending.pop()()
@@ -91,7 +100,7 @@ class Verification:
         before = self._known.records([digest]).get(digest)
         if before is None or PRINT not in before:
             return
-        if not (self._known.find(update) and self._known.find(update.base)):
+        if not (self._known.find(update) and self._found(update.base)):
             self._owed += 1  # another one takes its turn
             return
         self._first_training = False
