@@ -153,11 +153,18 @@ class Testbed(FirstSight):
         """Return what a server knows of its candidates now, as columns; copies that stay as they are.
 
         The columns are those that selectors see (`fedsim.selectors.RoundView`); `features` are always there: expected
-        seconds of downlink, work and uplink, and samples. If no client can be reached, time passes until one can; at a
-        synchronous server no longer than ``within_s``.
+        seconds of downlink, work and uplink, and samples. If no client can be reached, time passes until one can, at a
+        synchronous server for ``within_s`` at most.
+
+        Raises
+        ------
+        StepError
+            If the run is over, or ``within_s`` is not allowed: at an asynchronous server it is infinite.
         """
         limit_s = self.now_s + checked_wait("view", "within_s", within_s, 0.0)
-        if limit_s < math.inf and self._run.concurrency is None:
+        if limit_s < math.inf and self._run.concurrency is not None:
+            raise StepError("view: within_s: an asynchronous server waits by next_arrival; allowed: inf")
+        if limit_s < math.inf:
             self._run.wait_for_candidates("view", limit_s)
         else:
             self._run.question("view")

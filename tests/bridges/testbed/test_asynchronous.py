@@ -176,6 +176,7 @@ def test_the_run_ends_after_its_last_round():
         (lambda testbed: testbed.send([0, 1, 2, 3]), "send: clients: 4 are not allowed, as 3 of 3 places are vacant"),
         (lambda testbed: testbed.send([9]), "send: clients: 9 is no client of this crowd"),
         (lambda testbed: testbed.report(accuracy=0.5, losses={0: 1.0}), "report: no round was just played"),
+        (lambda testbed: testbed.view(within_s=1.0), "view: within_s: an asynchronous server waits by next_arrival"),
     ],
 )
 def test_calls_that_are_not_allowed_are_refused(call, message):
