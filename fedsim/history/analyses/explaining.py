@@ -13,17 +13,16 @@ from fedsim.history.analyses.targets import reaching
 from fedsim.history.columns import SECONDS, RoundColumns, edges_of
 from fedsim.history.tables import Tables, has_values
 
-PARTS: Final = ("before_s", *SECONDS, "waiting_s", "unmask_s")
-_NAMES: Final = (
-    "before its clients begin",
-    "downlink",
-    "work",
-    "queue",
-    "uplink",
-    "waiting for the slowest",
-    "unmasking",
-)
-PART_NAMES: Final = dict(zip(PARTS, _NAMES, strict=True))
+PART_NAMES: Final = {
+    "before_s": "before its clients begin",
+    "downlink_s": "downlink",
+    "compute_s": "work",
+    "queue_s": "queue",
+    "uplink_s": "uplink",
+    "waiting_s": "waiting for the slowest",
+    "unmask_s": "unmasking",
+}
+PARTS: Final = tuple(PART_NAMES)
 
 
 def explain(
