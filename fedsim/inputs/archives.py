@@ -57,7 +57,7 @@ def arrays_of_npz(content: bytes, path: str) -> dict[str, NDArray[Any]]:
         raise DataError(
             f"{path}: cannot be read: it is damaged or no NPZ file: {str(error) or type(error).__name__}; allowed: "
             "what numpy.savez writes"
-        ) from None
+        ) from error
 
 
 def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:

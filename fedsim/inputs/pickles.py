@@ -20,7 +20,7 @@ def unpickled(content: bytes, where: str, max_instructions: int = MAX_INSTRUCTIO
     except DataError as error:
         raise DataError(f"{where}: is refused: {error}") from None
     except Exception as error:  # whatever pickle makes of a damaged file
-        raise DataError(f"{where}: is no pickle of numbers and containers: {error}") from None
+        raise DataError(f"{where}: is no pickle of numbers and containers: {error}") from error
 
 
 class _Plain(pickle.Unpickler):

@@ -73,7 +73,7 @@ def read_content(
     except DataError as error:
         raise error if str(error).startswith(where) else DataError(f"{where}: {error}") from None
     except Exception as error:  # whatever Arrow makes of a damaged file
-        raise DataError(f"{where}: cannot be read: {str(error) or type(error).__name__}") from None
+        raise DataError(f"{where}: cannot be read: {str(error) or type(error).__name__}") from error
 
 
 def _parquet(content: bytes) -> "dict[str, pa.ChunkedArray]":

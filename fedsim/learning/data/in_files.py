@@ -194,7 +194,7 @@ def form_of(path: Path, form: str) -> Iterator[None]:
     except DataError:
         raise
     except Exception as error:  # whatever a library makes of a damaged file
-        raise DataError(f"{path}: cannot be read as {form}: {type(error).__name__}: {error}") from None
+        raise DataError(f"{path}: cannot be read as {form}: {type(error).__name__}: {error}") from error
 
 
 def first_ones(samples: int, share: float) -> BoolArray:
