@@ -10,7 +10,7 @@ from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
 from fedsim.selectors.validation import check_whole_numbers
 
 T = TypeVar("T", bound=np.generic)
-TIMES: Final = 3
+TIME_COLUMNS: Final = 3
 """First columns of the features: expected seconds of downlink, work and uplink."""
 
 

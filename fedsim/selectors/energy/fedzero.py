@@ -4,7 +4,7 @@ import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
-from fedsim.selectors.sampling import TIMES, CohortSelector, grown, lowest
+from fedsim.selectors.sampling import TIME_COLUMNS, CohortSelector, grown, lowest
 from fedsim.selectors.validation import check_numbers, check_shares
 from fedsim.units import Seconds
 
@@ -102,8 +102,8 @@ class FedZero(CohortSelector):
     def needed_s(self, view: RoundView) -> FloatArray:
         """Return the length of the shortest round for each candidate, shape (n,); `inf` for never."""
         expected_s = np.zeros(view.client.size)
-        if view.features.shape[1] >= TIMES:
-            expected_s = view.features[:, :TIMES].sum(axis=1)
+        if view.features.shape[1] >= TIME_COLUMNS:
+            expected_s = view.features[:, :TIME_COLUMNS].sum(axis=1)
         if view.charge_j is None or view.capacity_j is None or view.charging_w is None or view.participation_j is None:
             return expected_s
         missing_j = view.participation_j - np.maximum(view.charge_j - self.reserve * view.capacity_j, 0.0)

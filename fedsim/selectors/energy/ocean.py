@@ -38,8 +38,8 @@ def least_energy_bands(
 
     The derivative of a client's weighted energy by its band is ``-(w / s) h(L / (t b))`` times constants, with ``h(x) =
     1 - 2^x (1 - x ln 2)``. At the optimum it is the same for all clients above their least bands. h is inverted with
-    Lambert's function, near its branch point by the series, and the common value is found by bisection. Without clients
-    of a weight above 0 what is left of the band is divided equally.
+    Lambert's function, near its branch point by its series (Corless et al. 1996, section 4), and the common value is
+    found by bisection. Without clients of a weight above 0 what is left of the band is divided equally.
     """
     heavy = weight > 0
     if not heavy.any():

@@ -13,7 +13,7 @@ from scipy.spatial import KDTree
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
-from fedsim.selectors.sampling import TIMES, CohortSelector, grown
+from fedsim.selectors.sampling import TIME_COLUMNS, CohortSelector, grown
 from fedsim.selectors.validation import check_choice, check_numbers, check_shares
 
 Distance = Literal["hellinger", "euclidean"]
@@ -178,8 +178,8 @@ class Haccs(CohortSelector):
 
 def _latency_s(view: RoundView) -> FloatArray:
     """Return the latency of each candidate in seconds, shape (n,)."""
-    if view.features.shape[1] >= TIMES:
-        latency_s = view.features[:, :TIMES].sum(axis=1)
+    if view.features.shape[1] >= TIME_COLUMNS:
+        latency_s = view.features[:, :TIME_COLUMNS].sum(axis=1)
         longest_s = float(latency_s[np.isfinite(latency_s)].max(initial=0.0))
         return np.where(np.isfinite(latency_s), latency_s, 1.0 + 10.0 * longest_s)
     known = np.isfinite(view.last_duration_s)

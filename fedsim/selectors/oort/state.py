@@ -6,7 +6,7 @@ import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.selectors.contracts import Reports, RoundView
-from fedsim.selectors.sampling import TIMES, grown
+from fedsim.selectors.sampling import TIME_COLUMNS, grown
 
 Silent = Literal["zero", "mean"]
 
@@ -36,8 +36,8 @@ class OortState:
         self.batch, self.utility = grown(self.batch, clients), grown(self.utility, clients)
         self.duration_s, self.declared_s = grown(self.duration_s, clients), grown(self.declared_s, clients, np.nan)
         self.last_round, self._delivered = grown(self.last_round, clients), grown(self._delivered, clients)
-        if view.features.shape[1] >= TIMES:
-            self.declared_s[view.client] = np.maximum(view.features[:, :TIMES].sum(axis=1), _SHORTEST_S)
+        if view.features.shape[1] >= TIME_COLUMNS:
+            self.declared_s[view.client] = np.maximum(view.features[:, :TIME_COLUMNS].sum(axis=1), _SHORTEST_S)
         self.batch[view.client] = np.minimum(view.samples, self.samples_per_round or np.inf)
 
     def learn(self, reports: Reports) -> FloatArray:

@@ -13,7 +13,7 @@ from fedsim.measurements import MOST_WORK
 from fedsim.selectors.contracts import Cohort, RoundView
 from fedsim.selectors.oort.fedscale import OortFedScale
 from fedsim.selectors.oort.state import Silent
-from fedsim.selectors.sampling import TIMES
+from fedsim.selectors.sampling import TIME_COLUMNS
 from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
 from fedsim.units import Bound
 
@@ -105,13 +105,13 @@ class PyramidFl(OortFedScale):
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         client = super().select(view, rng).client
-        if view.features.shape[1] < TIMES or not client.size:
+        if view.features.shape[1] < TIME_COLUMNS or not client.size:
             return Cohort(client)
         return Cohort(client, work=self.work(view.features[np.searchsorted(view.client, client)], view.deadline_s))
 
     def work(self, features: FloatArray, deadline_s: float | None) -> FloatArray:
         """Return the work of each client of a cohort as a share of the usual one, shape (n,), at least 1."""
-        whole_s, work_s = features[:, :TIMES].sum(axis=1), features[:, 1]
+        whole_s, work_s = features[:, :TIME_COLUMNS].sum(axis=1), features[:, 1]
         reachable = np.isfinite(whole_s)
         last_s = float(whole_s[reachable].max(initial=0.0))
         if deadline_s is not None:
