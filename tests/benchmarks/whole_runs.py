@@ -10,6 +10,7 @@ workers included. Not a test: it asserts nothing.
 
 import argparse
 import json
+import os
 import resource
 import statistics
 import subprocess
@@ -68,7 +69,8 @@ def measured(name: str, what: str, rounds: int, *, fast: bool) -> None:
 
 def seconds(name: str, what: str, rounds: int, *, fast: bool = False) -> list[float]:
     command = [sys.executable, __file__, "--measure", name, what, str(rounds), *["--fast"] * fast]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    cached = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}  # from the second run on modules are compiled, as for a user
+    found = subprocess.run(command, capture_output=True, text=True, check=False, env=cached)  # noqa: S603
     if found.returncode:
         raise SystemExit(found.stderr)
     return [float(one) for one in json.loads(found.stdout.splitlines()[-1])]
