@@ -55,6 +55,11 @@ def test_classification_agrees_with_scikit_learn():
     assert found.metrics["macro-f1"] == pytest.approx(f1_score(LABELS, said, average="macro"), abs=1e-12)
     assert found.metrics["top-2"] == pytest.approx(top_k_accuracy_score(LABELS, OF_CLASSES, k=2), abs=1e-12)
     assert found.loss == pytest.approx(log_loss(LABELS, np.exp(log_softmax(OF_CLASSES.astype(float)))), rel=1e-6)
+    # Of equal scores the first count as higher, as of the highest one: a model that tells nothing is not always right.
+    ranks = [
+        float(METRICS.make({"kind": "top-k", "k": k}).sums(torch.zeros(4, 4), torch.arange(4)).sum()) for k in (1, 3)
+    ]
+    assert ranks == [1.0, 3.0]
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=12))
@@ -78,16 +83,18 @@ def test_regression_agrees_with_scikit_learn():
 
 @pytest.mark.parametrize("padding", [0, 3, -100, -1, None, "none"])
 def test_next_tokens_count_but_those_that_are_ignored(padding):
-    texts = TEXTS
+    texts, scores = TEXTS, OF_TEXTS.copy()
     if padding in (-100, -1):  # no token
         texts = np.where(np.random.default_rng(4).random(TEXTS.shape) < 0.4, padding, TEXTS)
         texts[0] = padding
-    found = pieces_of(TASKS.make({"kind": "next-token", "ignore": padding}), OF_TEXTS, texts, 5)
-    negative = -np.take_along_axis(log_softmax(OF_TEXTS.astype(float)), np.maximum(texts, 0)[..., None], 2)[..., 0]
+    if padding == 0:  # which a model may rule out
+        scores[..., 0] = -np.inf
+    found = pieces_of(TASKS.make({"kind": "next-token", "ignore": padding}), scores, texts, 5)
+    negative = -np.take_along_axis(log_softmax(scores.astype(float)), np.maximum(texts, 0)[..., None], 2)[..., 0]
     real = texts != (-1 if padding in (None, "none") else padding)
     assert real.all() == (padding in (None, "none"))
     assert found.metrics["perplexity"] == pytest.approx(np.exp(negative[real].mean()), rel=1e-6)
-    assert found.accuracy == pytest.approx((OF_TEXTS.argmax(2) == texts)[real].mean(), abs=1e-12)
+    assert found.accuracy == pytest.approx((scores.argmax(2) == texts)[real].mean(), abs=1e-12)
     each = [row[kept].mean() if kept.any() else 0.0 for row, kept in zip(negative, real, strict=True)]
     assert found.loss == pytest.approx(np.mean(each), rel=1e-6)
 
