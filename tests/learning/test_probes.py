@@ -37,18 +37,6 @@ def trained(learner):
     return learner.aggregate(start, learner.updates(start, np.array([0, 1])), np.array([0.5, 0.5]))
 
 
-@pytest.mark.parametrize("model", [None, Dropped()])
-def test_probe_is_the_mean_loss_on_all_of_a_clients_data(tiny, model):
-    learner = make(tiny, model)
-    where = trained(learner)
-    found = learner.probe_losses(where, CLIENTS, None, 1)
-    assert learner.work.trained == 2  # those that the model descends from
-    weights, bias = split_linear(learner.vector(where), tiny)
-    expected = [cross_entropy(weights, bias, tiny.train_x[ROWS[c]], tiny.train_y[ROWS[c]]) for c in CLIENTS]
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
-    np.testing.assert_array_equal(learner.probe_losses(where, CLIENTS, 30, 7), found)
-
-
 def test_mini_batch_is_drawn_for_client_and_round(tiny):
     learner = make(tiny)
     start = learner.initial()

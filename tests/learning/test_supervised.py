@@ -77,15 +77,6 @@ def test_optimiser_state_follows_delivered_updates_only(make_learner):
     assert forgetful.vector(rounds(forgetful, [[0], [1], [1], [0]])).tobytes() != found[0][1]
 
 
-def test_client_continues_with_its_last_state(make_learner):
-    learner = make_learner(clients=1, local={**ADAM, "batch_size": 96})
-    longer = make_learner(clients=1, local={**ADAM, "batch_size": 96, "epochs": 3})
-    # One client with one full batch per epoch: rounds and epochs differ by the order of sums alone.
-    np.testing.assert_allclose(
-        learner.vector(rounds(learner, [[0]] * 3)), longer.vector(rounds(longer, [[0]])), atol=1e-5
-    )
-
-
 def test_privacy_is_applied_to_the_raw_update_with_its_own_luck(make_learner):
     learner = make_learner(mechanism=Marking())
     model = learner.initial()
@@ -121,16 +112,3 @@ def test_work_samples_are_counted_for_the_clients_asked(make_learner):
     assert learner.samples.tolist() == [16] * 6
     np.testing.assert_array_equal(learner.work_samples(np.array([4, 0])), [32, 32])
     np.testing.assert_array_equal(learner.work_samples(np.array([4, 0]), np.array([0.5, 0.01])), [16, 5])
-
-
-def test_twice_the_work_is_twice_the_epochs(make_learner):
-    """One epoch with work 2 and two epochs with work 1 do the same batches; so do 2 of 5 batches and 0.4 of them."""
-    local = {"batch_size": 4, "learning_rate": 0.1}
-    for made, share, other in (
-        ({"epochs": 1}, 2.0, {"epochs": 2}),
-        ({"epochs": 3, "max_batches": 2}, 2.5, {"epochs": 3, "max_batches": 5}),
-    ):
-        learner, whole = make_learner(local={**local, **made}), make_learner(local={**local, **other})
-        long = learner.aggregate(learner.initial(), [one_update(learner, learner.initial(), 2, work=share)], np.ones(1))
-        np.testing.assert_array_equal(learner.vector(long), whole.vector(next_model(whole, whole.initial(), [2])))
-        assert learner.work_samples(np.array([2]), np.array([share])) == whole.work_samples(np.array([2]))

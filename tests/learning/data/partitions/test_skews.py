@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from fedsim.errors import ScenarioError
-from fedsim.learning import PARTITIONS, DirichletPartition, EqualPartition, QuantitySkewPartition
+from fedsim.learning import PARTITIONS, DirichletPartition, QuantitySkewPartition
 from fedsim.streams import Streams
 
 # A sample mean lies further than this many of its standard errors from theory once in 15,000 correct runs.
@@ -13,34 +13,11 @@ def balanced(samples, classes=10):
     return np.arange(samples) % classes
 
 
-@pytest.mark.parametrize(
-    "split", [EqualPartition(), DirichletPartition(alpha=0.5), QuantitySkewPartition(concentration=2.0)]
-)
-def test_another_seed_gives_another_split(split):
-    first, other = (np.concatenate(split.assign(balanced(500), 10, 7, Streams(seed))) for seed in (1, 2))
-    assert not np.array_equal(first, other)
-
-
 def test_a_client_whose_labels_have_run_out_gets_a_sample_of_another():
     """One of 14 clients takes 112 of 182 samples here; of the labels planned for client 12 none is left."""
     labels = np.random.default_rng(1470).integers(0, 4, 14 * 13)
     sizes = [part.size for part in QuantitySkewPartition(concentration=0.1).assign(labels, 4, 14, Streams(1470))]
     assert sizes == [3, 28, 3, 3, 3, 4, 3, 3, 3, 3, 112, 1, 1, 1]
-
-
-def test_sizes_of_equal_and_dirichlet_splits():
-    assert [hand.size for hand in EqualPartition().assign(balanced(100), 10, 7, Streams(0))] == [14] * 7
-    by_class = DirichletPartition(alpha=0.3).assign(balanced(1003), 10, 9, Streams(4))
-    assert sum(hand.size for hand in by_class) == 1003
-    by_client = DirichletPartition(alpha=0.3, per="client").assign(balanced(1003), 10, 9, Streams(4))
-    assert [hand.size for hand in by_client] == [1003 // 9] * 9
-
-
-@pytest.mark.parametrize("per", ["class", "client"])
-def test_even_an_extreme_dirichlet_split_ends_and_fills_everyone(per):
-    split = DirichletPartition(alpha=1e-4, per=per, min_samples=5)
-    rows = split.assign(balanced(300), 10, 60, Streams(0))
-    assert min(hand.size for hand in rows) == 5
 
 
 @pytest.mark.statistical
