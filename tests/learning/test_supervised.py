@@ -105,10 +105,3 @@ def test_clients_too_small_for_batch_normalisation_are_refused(make_learner):
         make_learner(clients=3, **one_each)
     with pytest.raises(ScenarioError, match="batch_size: 1 is not allowed"):
         make_learner(clients=1, local={"batch_size": 1}, **one_each)
-
-
-def test_work_samples_are_counted_for_the_clients_asked(make_learner):
-    learner = make_learner(local={"batch_size": 5, "epochs": 2})
-    assert learner.samples.tolist() == [16] * 6
-    np.testing.assert_array_equal(learner.work_samples(np.array([4, 0])), [32, 32])
-    np.testing.assert_array_equal(learner.work_samples(np.array([4, 0]), np.array([0.5, 0.01])), [16, 5])
