@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from scipy import stats
@@ -52,6 +52,7 @@ def test_noise_has_the_law_of_its_sensitivity(mechanism, law, epsilon):
 
 
 @given(update=FLOAT32, exempt=st.booleans(), bound=st.floats(1e-3, 1e3))
+@example(update=np.array([np.inf, np.nan, -np.inf, 3.4e38], np.float32), exempt=False, bound=3.0)
 def test_updates_are_clipped_by_their_formulas_and_exempt_numbers_pass(update, exempt, bound):
     """NaN counts as nothing and an infinity as the largest float32; a release without its noise is what is clipped."""
     buffers = np.arange(update.size) % 3 == 0

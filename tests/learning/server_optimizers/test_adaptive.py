@@ -22,31 +22,6 @@ def steps(rule, changes, start=0.0):
     return found, state
 
 
-@pytest.mark.parametrize(
-    ("rule", "squares", "models"),
-    [
-        # v: 1/4 + 2^2 = 17/4 (its root from the decimal expansion below), m: 1; then v: 17/4 + 0, m: 1/2.
-        (FedAdagrad(**HALF), [4.25, 4.25], [1 / (4.25**0.5 + 0.5), 1.5 / (4.25**0.5 + 0.5)]),
-        # v: 1/4 / 2 + 4 / 2 = 17/8, then 17/16.
-        (
-            FedAdam(**HALF, beta_2=0.5),
-            [2.125, 1.0625],
-            [1 / (2.125**0.5 + 0.5), 1 / (2.125**0.5 + 0.5) + 0.5 / (1.0625**0.5 + 0.5)],
-        ),
-        # v: 1/4 - 4 / 2 sign(1/4 - 4) = 9/4, whose root is 3/2; an update of 0 leaves it there.
-        (FedYogi(**HALF, beta_2=0.5), [2.25, 2.25], [1 / 2, 1 / 2 + 1 / 4]),
-    ],
-    ids=["fedadagrad", "fedadam", "fedyogi"],
-)
-def test_two_steps_by_hand(rule, squares, models):
-    """tau is 1/2, so that v starts at 1/4; the updates are 2 and 0."""
-    assert rule.init(1)["squares"].tolist() == [0.25]
-    for count in (1, 2):
-        found, state = steps(rule, [2.0, 0.0][:count])
-        assert state["squares"].tolist() == pytest.approx([squares[count - 1]])
-        assert found == pytest.approx(models[:count], rel=1e-6)
-
-
 @pytest.mark.parametrize("rule", [FedAdam(), FedYogi()])
 def test_squares_forget_a_hundredth_by_default(rule):
     """Reddi et al., section 5: beta_2 is 0.99. From v = tau^2 = 1e-6 and D = 1: v is 1 / 100, and tau^2 to 1 %."""
