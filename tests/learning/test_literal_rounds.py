@@ -123,11 +123,12 @@ def test_rounds_are_those_of_the_loops(seed):
         weights *= rng.choice([1.0, 0.6]) / weights.sum()
         levels = rng.integers(0, 3, clients.size) if "widths" in table["algorithm"] else np.zeros(clients.size, int)
         updates = learner.updates(model, clients, work=work, level=levels if levels.any() else None)
-        measured = learner.measure(updates, ("update", "loss", "loss_rms"))
+        told = "loss", "loss_rms", *(["accuracy_gain"] if table["task"]["kind"] == "classification" else [])
+        measured = learner.measure(updates, ("update", *told))
         model = learner.aggregate(model, updates, weights)
-        sent, told = loop.round(version, clients.tolist(), work.tolist(), weights.tolist(), levels.tolist())
+        sent, wanted = loop.round(version, clients.tolist(), work.tolist(), weights.tolist(), levels.tolist())
         np.testing.assert_allclose(measured["update"], sent, **near)
-        np.testing.assert_allclose(np.stack([measured["loss"], measured["loss_rms"]], 1), told, **near)
+        np.testing.assert_allclose(np.stack([measured[name] for name in told], 1), wanted[:, : len(told)], **near)
         np.testing.assert_allclose(learner.vector(model), loop.model, **near)
         loop.model = learner.vector(model).astype(float)  # of float32, so that the two do not part
     judge(learner, model, loop, test_samples.to(whole), test_targets)
@@ -147,6 +148,10 @@ def judge(learner, model, loop, samples, targets):
     if not clients.own:
         found, (loss, _) = learner.evaluate(model), loop.judged(loop.model, samples, targets)
         assert found.loss == pytest.approx(loss, rel=1e-3)
-    probed = learner.probe_losses(model, np.arange(CLIENTS - 1), None, 1)
-    wanted = [loop.judged(loop.model, loop.x[rows], loop.y[rows])[0] for rows in loop.rows[: CLIENTS - 1]]
-    assert probed == pytest.approx(wanted, rel=1e-3, abs=1e-5)
+    for most in (None, 2):
+        probed, wanted = learner.probe_losses(model, np.arange(CLIENTS - 1), most, 7), []
+        for client, rows in enumerate(loop.rows[: CLIENTS - 1]):
+            order = Streams(loop.seed).generator("probe", client, 7).permutation(rows.size)
+            seen = rows if most is None else rows[order[:most]]
+            wanted.append(loop.judged(loop.model, loop.x[seen], loop.y[seen])[0])
+        assert probed == pytest.approx(wanted, rel=1e-3, abs=1e-5)

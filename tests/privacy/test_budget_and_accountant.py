@@ -78,6 +78,7 @@ def test_indices_out_of_range_are_refused(method, value, said):
     [
         (UniformBudget(epsilon=6.0, releases=3), None, 3),
         (UniformBudget(epsilon=6.0, releases=3), 3.0, 2),
+        (UniformBudget(epsilon=6.0, releases=3), 2.0, 3),
         (UnlimitedBudget(epsilon=1.0), 100.0, None),
         (GeometricBudget(epsilon=1.0, eta=100.0), None, 8),  # e^(-100 i) is 0 in double precision from i = 8 on
         (GeometricBudget(epsilon=1.0, eta=1.0), 0.1, 3),  # e^-2 = 0.135, e^-3 = 0.050

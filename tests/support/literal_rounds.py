@@ -154,18 +154,21 @@ class Literal:
         return self.numbers(), np.array(seen), np.array(passed), np.array(rates)
 
     def round(self, version, clients, work, weights, levels):
-        """Go on to the next model; return what each client sends, and the losses that it tells."""
+        """Go on to the next model; return what each client sends, and its losses and its gain of accuracy."""
         sent, told, steps, rates = [], [], [], []
-        before = dict(self.kept)
+        kept = dict(self.kept)
         for client, share, level in zip(clients, work, levels, strict=True):
             part = self.held(level, version)
             start = np.where(part, self.model, 0.0)
             start[self.own] = self.layers.get(client, start[self.own])
-            after, losses, first, used = self.train(client, version, share, start)
-            moved = np.where(part, after - start, 0.0)
+            trained, losses, first, used = self.train(client, version, share, start)
+            moved = np.where(part, trained - start, 0.0)
             self.keep(client, moved, used)
-            sent.append(self.compressed(client, np.where(self.own, 0.0, moved)))
-            told.append((losses.mean(), math.sqrt(np.square(first).mean())))
+            moved = np.where(self.own, 0.0, moved)
+            sent.append(self.compressed(client, moved))
+            mine = self.x[self.rows[client]], self.y[self.rows[client]]
+            before, after = (self.judged(one, *mine)[1] for one in (self.model, self.model + moved))
+            told.append((losses.mean(), math.sqrt(np.square(first).mean()), after - before))
             steps.append(used.size)
             rates.append(used.mean())
         updates, parts = np.array(sent), np.array([self.held(level, version) for level in levels])
@@ -173,7 +176,7 @@ class Literal:
         if self.kind == "fednova":
             update[: self.trained] = self.normalised(updates, np.array(weights), steps, rates)
         if self.kind == "scaffold":
-            changes = [self.kept[client] - before.get(client, 0.0) for client in clients]
+            changes = [self.kept[client] - kept.get(client, 0.0) for client in clients]
             self.common = self.common + np.sum(changes, axis=0) / len(self.rows)
         if self.kind == "feddyn":
             self.common = self.common - self.algorithm["alpha"] / len(self.rows) * updates[:, : self.trained].sum(0)
