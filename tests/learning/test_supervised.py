@@ -94,11 +94,6 @@ def test_ingredients_cannot_flow_into_one_another(parts):
     assert digest_of(*parts, "1") != digest_of(*parts, 1)
 
 
-def test_size_on_the_air_counts_parameters_and_buffers_unless_it_is_set(make_learner):
-    assert make_learner().model_bits == 32 * (16 * 5 + 5 + 5 * 3 + 3)
-    assert make_learner(model_bits=1e6).model_bits == 1e6
-
-
 def test_clients_too_small_for_batch_normalisation_are_refused(make_learner):
     one_each = {"data": Tiny(samples=3, side=22), "model": "cnn3"}
     with pytest.raises(ScenarioError, match=r"client 0 has 1 sample.*at least 2"):

@@ -129,12 +129,6 @@ def test_an_exhausted_budget_leaves_noise_alone():
     assert sent == {0.0, 5.0}
 
 
-@pytest.mark.parametrize("epsilon", [-1.0, math.nan])
-def test_a_wrong_epsilon_is_refused(epsilon):
-    with pytest.raises(ValueError, match=r"epsilon: .* is not allowed; it must be at least 0"):
-        LaplaceNumbers().release("loss", 1.0, epsilon, np.random.default_rng(0))
-
-
 def test_numbers_of_one_release_share_its_epsilon():
     class Spy(ExactNumbers):
         def release(self, name, value, epsilon, rng):

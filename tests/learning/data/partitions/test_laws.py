@@ -5,16 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsim import simulate
 from fedsim.capabilities import USERS
 from fedsim.errors import ScenarioError
-from fedsim.learning import PARTITIONS, Dataset, Digits, DirichletPartition, EqualPartition, QuantitySkewPartition
+from fedsim.learning import Dataset, Digits, DirichletPartition, EqualPartition, QuantitySkewPartition
 from fedsim.learning.data.partitions.by_label import LabelLimitedPartition, ShardsPartition
 from fedsim.learning.data.partitions.contracts import assigned
 from fedsim.learning.data.partitions.natural import NaturalPartition
 from fedsim.learning.data.partitions.sizes import LogNormalPartition, ZipfPartition
 from fedsim.streams import Streams
-from tests.support.short_runs import of_learning
 
 FULL = EqualPartition | DirichletPartition | QuantitySkewPartition
 """Divisions that leave no client without samples where there are 12 for each."""
@@ -88,16 +86,3 @@ def test_users_of_a_data_set_are_checked_and_cut_with_it():
     assert Digits(train_limit=2).limited(data).train_users.tolist() == [3, 3]
     with pytest.raises(Exception, match="train_users: int64 of shape"):
         Dataset(images, labels, images, labels, classes=4, pixel_max=1, train_users=np.arange(3))
-
-
-@pytest.mark.parametrize("kind", [kind for kind in PARTITIONS.builtin if kind not in ("natural", "file")])
-def test_each_kind_runs(kind, tmp_path):
-    options = {"dirichlet": {"alpha": 0.5}, "sizes": {"samples": 20}, "log-normal": {"sigma": 1.0}}
-    needed = {"quantity-skew": {"concentration": 2.0}, "label-limited": {"share": 0.4}, **options}
-    learning = {
-        "data": {"kind": "digits", "train_limit": 200},
-        "model": {"kind": "mlp", "hidden": []},
-        "split": {"kind": kind, **needed.get(kind, {})},
-        "allow_empty": True,
-    }
-    assert simulate(of_learning(learning, clients=5)).evaluations.num_rows >= 1

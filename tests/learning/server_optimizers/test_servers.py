@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from fedsim.errors import ContractError
-from fedsim.learning import SERVER_OPTIMIZERS, FedAvg, FedAvgM, ServerOptimizer
+from fedsim.learning import SERVER_OPTIMIZERS, FedAdagrad, FedAdam, FedAvg, FedAvgM, FedYogi, ServerOptimizer
+from fedsim.testing import check_server_optimizer
 from tests.support.plain_learner import half_way_learner, updates
 
 # From (0, 0), half the way to the targets: client 0 sends (2, 0), client 1 (0, 4); a 1 in the buffer.
@@ -158,3 +159,32 @@ def test_steps_that_break_the_contract_are_refused():
         model = learner.aggregate(learner.initial(), updates(learner, learner.initial(), 0), one())
         with pytest.raises(error, match=message):
             learner.vector(model)
+
+
+@pytest.mark.parametrize("rule", [FedAdam(), FedYogi()])
+def test_squares_forget_a_hundredth_by_default(rule):
+    """Reddi et al., section 5: beta_2 is 0.99. From v = tau^2 = 1e-6 and D = 1: v is 1 / 100, and tau^2 to 1 %."""
+    _, state = rule.step(np.zeros(1, np.float32), np.ones(1, np.float32), rule.init(1))
+    assert state["squares"].tolist() == pytest.approx([0.01], rel=1e-3)
+
+
+@pytest.mark.parametrize("rule", [FedAdagrad(), FedAdam(), FedYogi(), FedYogi(bias_correction=True)])
+def test_the_rules_keep_their_contract(rule):
+    check_server_optimizer(rule)
+
+
+def test_a_cloud_an_edge_server_and_a_buffer_step_alike():
+    """Each server's update is (2, 0): Yogi's step is the same 1/2 everywhere, and 0 where nothing was sent."""
+    yogi = FedYogi(learning_rate=1.0, beta_1=0.5, beta_2=0.5, tau=0.5)
+    learner, _ = half_way_learner([(4.0, 0.0)], server=yogi)
+    start = learner.initial()
+    flat = learner.aggregate(start, updates(learner, start, 0), one())
+    mixed = learner.aggregate(start, updates(learner, start, 0), one(), of="model")
+    plain, _ = half_way_learner([(4.0, 0.0)], server=FedAvg())
+    begun = plain.initial()
+    edge = plain.aggregate(begun, updates(plain, begun, 0), one())
+    cloud = plain.server_step(begun, plain.merge([edge], one()), yogi)
+    cached = plain.merge([plain.trained(begun, updates(plain, begun, 0)[0])], one())
+    safa = plain.server_step(begun, cached, yogi)
+    found = [learner.vector(flat), learner.vector(mixed), plain.vector(cloud), plain.vector(safa)]
+    assert [each.tolist() for each in found] == [[0.5, 0.0, 1.0]] * 4
