@@ -92,20 +92,6 @@ def test_a_module_begins_with_its_own_numbers_and_is_left_as_it_is():
         assert np.allclose(after[name], array, atol=1e-6)
 
 
-def test_digests_follow_numbers_code_and_attributes():
-    module, other = Net(), Net()
-    other.load_state_dict(module.state_dict())
-    same, attributed = identity(MODELS.make(other)), Net()
-    assert identity(MODELS.make(module)) == same
-    with torch.no_grad():
-        other.last.bias[0] += 1
-    assert identity(MODELS.make(other)) != same
-    attributed.load_state_dict(module.state_dict())
-    attributed.fails = True
-    assert identity(MODELS.make(attributed)) != same
-    assert len({identity(MODELS.make({"kind": f"{__name__}:Net", "width": width})) for width in (4, 5)}) == 2
-
-
 class Scaled(nn.Module):
     """Scales its scores by what it holds."""
 
