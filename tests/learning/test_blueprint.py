@@ -173,8 +173,6 @@ def test_an_executor_of_ones_own_is_built_at_once():
 
 
 class Named:
-    """Gives names back."""
-
     fingerprint, max_batch = "named", 3
 
     def train(self, jobs):

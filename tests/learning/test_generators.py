@@ -11,8 +11,6 @@ from tests.support.short_runs import of_learning
 
 
 class Drawing(nn.Module):
-    """Draws from the generators of Python, NumPy and torch."""
-
     def __init__(self):
         super().__init__()
         self.layers = nn.Sequential(nn.Flatten(), nn.Linear(64, 16), nn.Dropout(0.5), nn.Linear(16, 10))

@@ -69,12 +69,10 @@ def module_of(task, algorithm):
 
 
 def some(rng, **options):
-    """Return some of these options."""
     return {name: value for name, value in options.items() if rng.random() < 0.35}
 
 
 def drawn(seed):
-    """Return a learning table."""
     rng, algorithm = np.random.default_rng(seed), ALGORITHMS[seed % len(ALGORITHMS)]
     kind, one = algorithm["kind"], lambda rows: rows[rng.integers(len(rows))]
     narrow = "widths" in algorithm
@@ -135,7 +133,6 @@ def test_rounds_are_those_of_the_loops(seed):
 
 
 def judge(learner, model, loop, samples, targets):
-    """Compare evaluations of the server's model and of each client's."""
     clients, tests = learner.evaluate_clients(model), learner._tests()
     for client in range(CLIENTS):
         rows = ~tests.rows[client]

@@ -118,8 +118,6 @@ def test_a_budget_without_an_end_needs_an_epsilon_of_its_own():
 
 
 class Lying(Component):
-    """A randomiser of a user's own that returns too few shares."""
-
     def cost(self, budget):
         return 1.0
 

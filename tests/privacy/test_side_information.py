@@ -140,8 +140,6 @@ def test_numbers_of_one_release_share_its_epsilon():
 
 
 class Lying(Component):
-    """A randomiser of a user's own that returns no number."""
-
     share: float = 0.5
 
     def release(self, name, value, epsilon, rng):

@@ -290,8 +290,6 @@ def test_targets_of_another_type_are_refused_with_what_makes_them_fit(task, targ
 
 
 class OneBuffer(Texts):
-    """Gives each sample in the same memory."""
-
     buffer = np.zeros(3)
 
     def __getitem__(self, index):
@@ -304,8 +302,6 @@ def test_samples_in_the_same_memory_are_told_apart():
 
 
 class Noisy(Texts):
-    """Draws from the generators of Python, NumPy and torch."""
-
     def __getitem__(self, index):
         return torch.randn(2) + np.random.normal() + random.random(), index % 3  # noqa: NPY002, S311
 

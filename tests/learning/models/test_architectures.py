@@ -10,7 +10,6 @@ from fedsim.errors import ScenarioError
 from fedsim.learning import CNN3, MLP, MODELS, Dataset, LocalTraining, Supervised, TrainingRun
 from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
-from fedsim.learning.models.flat_module import FlatModule
 from fedsim.streams import Streams
 
 
@@ -53,54 +52,6 @@ def test_cnn3_has_the_scores_gradients_and_statistics_of_the_papers_network():
     for one, other in zip(module.parameters(), net.parameters(), strict=True):
         torch.testing.assert_close(one.grad, other.grad, atol=1e-4, rtol=1e-3)
     torch.testing.assert_close(module.state_dict(), net.state_dict())
-
-
-class Oddities(nn.Module):
-    """Everything a module can hold: a tied weight, a frozen one, and buffers of several sorts."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.norm = nn.Linear(3, 3), nn.BatchNorm1d(3)
-        self.tied = nn.Linear(3, 3, bias=False)
-        self.tied.weight = self.first.weight
-        self.frozen = nn.Parameter(torch.ones(2), requires_grad=False)
-        self.register_buffer("seen", torch.zeros(()))
-        self.register_buffer("table", torch.arange(4))
-        self.register_buffer("scratch", torch.ones(5), persistent=False)
-
-    def forward(self, x):
-        self.seen += 1
-        return self.tied(self.norm(self.first(x))) * self.frozen.sum()
-
-
-def test_vector_holds_parameters_then_buffers_and_the_masks_say_which():
-    module = Oddities()
-    names = [name for name, _ in module.named_parameters()]
-    flat = FlatModule(module)
-    # weight 9, bias 3, norm 3 + 3; seen 1, running mean 3 and variance 3, counter 1
-    assert flat.vector.numel() == 18 + 8
-    assert names == ["frozen", "first.weight", "first.bias", "norm.weight", "norm.bias"]
-    assert flat.layout.parameters == 18
-    assert flat.layout.constants["frozen"].tolist() == [1, 1]
-    assert flat.layout.exempt.tolist() == [False] * 12 + [True] * 6 + [True] * 8
-    assert flat.layout.smallest_batch == 2
-    np.testing.assert_array_equal(flat.layout.initial, flat.vector.detach().numpy())
-
-
-def test_loading_moves_every_number_and_training_writes_into_the_vector():
-    flat = FlatModule(Oddities())
-    flat.load(np.arange(26, dtype=np.float32))
-    module = flat.module
-    assert module.frozen.tolist() == [1, 1]
-    assert module.first.weight.flatten().tolist() == list(range(9))
-    assert module.tied.weight is module.first.weight
-    assert module.seen.item() == 18
-    assert module.norm.num_batches_tracked.item() == 25
-    module.train()
-    torch.autograd.backward(module(torch.randn(4, 3)).sum())
-    assert flat.vector[18] == 19
-    assert flat.vector[25] == 26
-    assert flat.parameters.grad[:9].abs().sum() > 0
 
 
 @pytest.mark.parametrize("kind", ["mlp", "cnn3"])

@@ -14,7 +14,6 @@ TARGETS = [(1, 2), (3, -5), (-2, 0.5)]
 
 
 def run(learner, cohorts):
-    """Return the models and updates of rounds."""
     models, sent = [learner.initial()], []
     for cohort in cohorts:
         sent += (handles := updates(learner, models[-1], *cohort))
@@ -28,8 +27,6 @@ def memory_after(update):
 
 
 class Half(Compressor):
-    """Sends half of each number."""
-
     @property
     def remembers(self):
         return True

@@ -47,8 +47,6 @@ def test_targets_that_are_no_labels_are_divided_by_sizes():
 
 
 class Odd(EqualPartition):
-    """A split of a user's own that says which test samples are whose."""
-
     def assign_tests(self, labels, classes, clients, streams):
         return [np.arange(client, 8, clients) for client in range(clients)]
 

@@ -93,8 +93,6 @@ def test_a_module_begins_with_its_own_numbers_and_is_left_as_it_is():
 
 
 class Scaled(nn.Module):
-    """Scales its scores by what it holds."""
-
     def __init__(self, held):
         super().__init__()
         self.layer, self.held = nn.Linear(2, 2), held
