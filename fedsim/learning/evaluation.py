@@ -96,8 +96,7 @@ def evaluations_of_clients(answer: object, given: Given) -> ClientEvaluations:
     if not isinstance(answer, ClientEvaluations):
         raise AnswerError(in_words(answer), "ClientEvaluations")
     accuracy = Numbers(shaped("clients"), least=0, most=1, nan=True)(answer.accuracy, given)
-    loss = Numbers(shaped("clients"), infinite=True, nan=True)(answer.loss, given)
     number = Numbers(shaped("clients"), infinite=True, nan=True)
-    metrics = {name: number(one, given) for name, one in answer.metrics.items()}
+    loss, metrics = number(answer.loss, given), {name: number(one, given) for name, one in answer.metrics.items()}
     samples = Numbers(shaped("clients"), least=0, dtype=np.int64)(answer.samples, given)
     return ClientEvaluations(accuracy, loss, metrics, samples, bool(answer.own), bool(answer.held_out))
