@@ -17,6 +17,8 @@ def test_rows_are_drawn_by_the_seed_and_in_proportion_to_labels():
     assert sorted([*one.train_x[:, 0], *one.test_x[:, 0]]) == x.tolist()
     # A fifth of 158 is 32: of 20.25, 10.13, 1.42 and 0.20 the whole parts, and the largest remainder; one row stays.
     assert np.bincount(one.test_y, minlength=4).tolist() == [20, 10, 2, 0]
+    few = [Division(share=0.5).test_rows(4, np.array([0, 0, 0, 1]), None, np.random.default_rng(i)) for i in range(20)]
+    assert not np.any(few, axis=0)[3], "the only row of a label is for training"
     assert one.notes == (
         "32 of 158 rows are for testing: drawn by the seed, of each label in proportion; of 4 labels clients have 4, "
         "the test set 3, and both 3",
