@@ -80,6 +80,7 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tu
     def begins(part: nn.Module, _: object) -> None:
         begun[id(part)] = next(count)
 
+    kind = torch.get_default_dtype()
     try:
         with torch.no_grad(), nn.modules.module.register_module_forward_pre_hook(begins):
             scores = tried(blank(shape))
@@ -87,6 +88,9 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tu
         raise
     except FAILURES as failure:
         raise attributed(failure) or failed(f"model {name}", "forward", failure) from failure
+    if (other := torch.get_default_dtype()) != kind:
+        torch.set_default_dtype(kind)
+        raise PartError(f"model {name}: forward sets the default type of torch to {other}", "allowed: to leave it")
     allowed = f"allowed: a tensor of shape (n, {outputs}) or (n, ..., {outputs}) for n samples, as the task asks for"
     if not isinstance(scores, Tensor):
         raise PartError(f"model {name} gave {type(scores).__name__}", allowed)
@@ -98,10 +102,13 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tu
 
 def _place(array: str, module: nn.Module, begun: dict[int, int]) -> int:
     """Return when the layer that owns an array, or the nearest one around it, begins; 0 if none does."""
-    owner = array
+    owner, layers = array, dict(module.named_modules(remove_duplicate=False))
     while owner:
         owner = owner.rpartition(".")[0]
-        if (number := begun.get(id(module.get_submodule(owner)))) is not None:
+        if owner not in layers:
+            fault = f"model {type(module).__name__}: state_dict has an array {array}, and there is no layer {owner}"
+            raise PartError(fault, "allowed: a state_dict with the names of the module's parameters and buffers")
+        if (number := begun.get(id(layers[owner]))) is not None:
             return number
     return 0
 
