@@ -1,6 +1,5 @@
 """The clients of one server: who is available, who is idle, and who is in flight."""
 
-from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -32,7 +31,7 @@ class Crowd:
         self.candidates = CandidateSet(self.member, whole_crowd=self.whole)
         self._tracker = availability.tracker(self.member)
         self._round_draw = (0, 0)
-        self._cohort = np.full(clients, -1)
+        self._cohort, self._version = np.full((2, clients), -1)
         self._busy = np.zeros(clients, dtype=bool)
         self._busy_count = 0
         self._waited_for: dict[int, CohortRun] = {}
@@ -105,6 +104,7 @@ class Crowd:
     def sent(self, run: CohortRun) -> None:
         """Record a cohort in flight, whose clients stay busy beyond the round."""
         client = run.cohort.client
+        self._version[client] = run.model.version
         if client.size == 1:
             self._sent_one(client.item(), run.order)
             return
@@ -138,11 +138,11 @@ class Crowd:
         self._release(client, run)
         self.mark_idle(client)
 
-    def cancelled(self, runs: Iterable[CohortRun]) -> None:
-        """Record that the server has cancelled cohorts; their clients are idle once they have stopped."""
-        for run in runs:
-            for client in run.cohort.client.tolist():
-                self._release(client, run)
+    def cancelled(self, version: int) -> None:
+        """Record that no client of a model before a version is waited for; they are idle once they have stopped."""
+        behind = (self._cohort >= 0) & (self._version < version)
+        self._cohort[behind] = -1
+        self.in_flight -= int(np.count_nonzero(behind))
 
     def wait_for(self, run: CohortRun) -> None:
         """Remember a cohort of one client, which was sent, until the client has delivered or is given up."""

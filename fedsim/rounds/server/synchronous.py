@@ -294,7 +294,7 @@ class SynchronousServer(Messages):
     def _cancel_before(self, version: int) -> Waiting:
         """Cancel the cohorts that started from models before a version."""
         old = [run for run in self._open if run.model.version < version]
-        self.crowd.cancelled(old)
+        self.crowd.cancelled(version)
         yield from self._cancel(old)
 
     def _finalize(self, arrived: Members) -> Members:

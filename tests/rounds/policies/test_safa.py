@@ -246,6 +246,9 @@ def test_lost_clients_are_waited_for_and_sent_again():
     assert ends(history) == [10, 20]
     assert [view.client.tolist() for view in selector.views] == [[0, 1, 2], [0, 1, 2]]
     assert history.column("rounds", "dropped").tolist() == [1, 1]
+    gone = available_in([(0, 1000)], [(0, 2)])
+    history, *_ = run(Safa(share=1.0, max_wait_s=10.0, lag=0), ([1] * 2,) * 3, count=3, presence=gone)
+    assert ends(history) == [10, 13, 16], "its model is too old from round 2 on"
 
 
 def test_too_few_updates_leave_cache_and_model():
