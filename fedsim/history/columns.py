@@ -18,7 +18,6 @@ NO_EDGE: Final = -1
 
 
 def codes_of(labels: pa.Array | pa.ChunkedArray, kind: type[Coded]) -> IntArray:
-    """Return the codes of a column of n labels of an enumeration, shape (n,)."""
     found = pc.index_in(labels.cast(pa.string()), value_set=texts_of(kind.labels()))
     return numbers_of(found).astype(np.int64)
 

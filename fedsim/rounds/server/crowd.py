@@ -62,7 +62,6 @@ class Crowd:
         return self._any_available(time_s, self.draw(number))
 
     def look(self, time_s: float, number: int) -> "CandidateSet":
-        """Return the candidates at an instant of a round."""
         draw = self.draw(number)
         position = self._tracker.update(time_s, draw)
         if position.size:
@@ -170,7 +169,6 @@ class Crowd:
         self.given_up.clear()
 
     def take_given_up(self) -> list[CohortRun]:
-        """Return the cohorts that were given up since the last call."""
         taken, self.given_up = self.given_up, []
         return taken
 
@@ -265,7 +263,6 @@ class CandidateSet:
         return before + int(np.count_nonzero(self._in[block * BLOCK : position]))
 
     def includes(self, client: IntArray) -> BoolArray:
-        """Return which ids are those of candidates."""
         inside = (client >= self._member[0]) & (client <= self._member[-1])
         if not inside.all():
             found = np.zeros(client.size, dtype=np.bool_)
@@ -277,7 +274,6 @@ class CandidateSet:
         return np.asarray((self._member[position] == client) & self._in[position])
 
     def _position(self, place: int) -> int:
-        """Return the position of the client at a place among the candidates."""
         if self._ends is None:
             self._ends = np.cumsum(self._counts)
         block = int(np.searchsorted(self._ends, place, side="right"))
