@@ -6,20 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simpy import Environment
 
-from fedsim.devices import Always, Bernoulli
+from fedsim.devices import Bernoulli
 from fedsim.errors import ScenarioError
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.network.medium.multicast import Multicast
 from fedsim.privacy import GeometricBudget
-from fedsim.rounds import Deadline, Edges, Run, WaitForAll, Workload
-from fedsim.rounds.clients.clients import Clients
-from fedsim.rounds.effects.battery import Battery
-from fedsim.rounds.effects.contract import Effects
-from fedsim.rounds.effects.faults.outages import Outages
+from fedsim.rounds import Deadline, Edges, WaitForAll
 from fedsim.rounds.effects.faults.settings import ServerRestart
-from fedsim.rounds.plan import Look, Plan
 from fedsim.rounds.policies.adaptive import MovingAverage, QuantileDeadline
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
 from fedsim.rounds.policies.count_based import KFastest, Quorum
@@ -34,10 +28,7 @@ from tests.support.worlds import (
     CountingLearner,
     Everybody,
     FirstWanted,
-    FixedCompute,
-    FixedLinks,
     Pipe,
-    Sequence,
     available_in,
     batteries,
     serve,
@@ -480,24 +471,6 @@ def test_both_can_break_while_an_upload_waits_for_its_link():
         assert rows(history.participations, *COLUMNS) == [expected]
 
 
-def test_faults_do_not_depend_on_the_selection():
-    """Client 0 crashes at 3.5 s and 9.5 s, whether it takes part in every round or in the second only."""
-    up = [(0, 3.5), (4, 9.5), (10, 99)], ALWAYS
-    both, *_ = serve(Deadline(deadline_s=6), [1] * 2, [2] * 2, [2] * 2, devices_up=available_in(*up), count=2)
-    cohorts = [np.array([1]), np.array([0])]
-    alone, *_ = serve(
-        Deadline(deadline_s=6),
-        [1] * 2,
-        [2] * 2,
-        [3] * 2,
-        devices_up=available_in(*up),
-        selector=Sequence(cohorts),
-        count=2,
-    )
-    assert rows(both.participations, "client", "outcome", "end_s")[::2] == [(0, "dropped", 3.5), (0, "dropped", 9.5)]
-    assert rows(alone.participations, "client", "outcome", "end_s") == [(1, "delivered", 6), (0, "dropped", 9.5)]
-
-
 def test_a_server_that_crashes_while_it_asks_loses_the_answers():
     """The question takes 3 s and 4 s; the server crashes at 3.5 s, and asks again from 6.5 s to 10.5 s."""
     history, *_ = serve(WaitForAll(), [1, 1], [1, 2], [1, 1], selector=Asking(), server_restart=restart(3.5), count=2)
@@ -610,13 +583,15 @@ def test_edge_servers_that_ask_their_clients_crash_in_the_middle_of_it(merging):
 
 def test_an_oracle_foresees_the_wait_for_a_link_that_is_down():
     """The link fails at 2 s for 3 s: 1 s down, 2 s of work until 3 s, a wait until 5 s and 4 s up."""
-    one = np.ones(1)
-    power, online = batteries([50.0], send=1.0), Always().build(RunSetup(1, Streams(0)))
-    work = Workload(CountingLearner(np.array([10])))
-    effects = Effects([Outages(available_in([(0, 2), (5, 99)])), Battery(power)])
-    run = Run(
-        Environment(), RunSetup(1, Streams(0)), FixedLinks([1.0], [4.0]), FixedCompute([2.0]), online, work, effects
-    )
-    plan = Plan(np.array([0]), 1, 1, Look(0.0, 1), bits=(1.0, 1.0), samples=one, compute_s=2.0 * one)
-    assert Clients(run).phases_s(plan).ravel().tolist() == [1.0, 2.0, 2.0 + 4.0]
-    assert power.holds_until_s(np.array([0]), 0.0)[0].tolist() == [True], "its battery takes part in nothing"
+    coming_s = []
+
+    class Oracle(Everybody):
+        oracle = True
+
+        def select(self, view, rng):
+            coming_s.append((view.coming_duration_s().tolist(), view.coming_uplink_s().tolist()))
+            return view.client
+
+    up, power = available_in([(0, 2), (5, 99)]), batteries([50.0], send=1.0)
+    serve(Deadline(deadline_s=20), [1], [2], [4], links_up=up, batteries=power, selector=Oracle())
+    assert coming_s == [([9.0], [6.0])]

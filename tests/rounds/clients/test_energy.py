@@ -12,7 +12,6 @@ from fedsim.network.medium.disciplines import EqualSharing, FirstCome, MinimumMa
 from fedsim.network.medium.multicast import Multicast
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, WaitForAll
-from fedsim.rounds.clients.participations import Participations
 from tests.support.stories import rows
 from tests.support.worlds import CountingLearner, Pipe, Sequence, batteries, serve
 
@@ -254,21 +253,6 @@ def test_availability_and_charge_must_meet():
     power = batteries([2.0], **PRICES, gain_w=1.0, least=12.0)
     history, *_ = serve(Deadline(deadline_s=20), [2], [4], [8], batteries=power, presence=availability)
     assert history.column("rounds", "start_s").tolist() == [25.0]
-
-
-def test_settling_clients_one_by_one_is_settling_all_at_once(monkeypatch):
-    def run():
-        power = batteries([40.0, 9.0, 15.0], **PRICES, gain_w=0.1)
-        return serve(Deadline(deadline_s=15), [2] * 3, [4] * 3, [8] * 3, batteries=power, count=3)[0].participations
-
-    together, original = run(), Participations.settle
-
-    def one_by_one(self):
-        for i in reversed(range(self.size)):
-            original(self, np.array([i]))
-
-    monkeypatch.setattr(Participations, "settle", one_by_one)
-    assert run().equals(together)
 
 
 def overcharge(self, members, done, emptied, spent_s, original=EnergyDemand.spent_j):

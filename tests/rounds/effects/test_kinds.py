@@ -61,37 +61,18 @@ def test_background_traffic_takes_its_share_or_its_turns_of_the_uplink(rule, fro
     assert rows(history.participations, "queue_s", "uplink_s", "end_s") == expected
 
 
-def test_background_traffic_of_100_s_slows_the_uplinks_of_its_site_alone():
-    def uplinks(effects):
-        history = simulate(
-            timed(
-                bits=1e6,
-                samples=10,
-                cohort=15,
-                crowd={"clients": 30, "placement": {"kind": "disc", "radius_m": 150.0}},
-                network={
-                    "kind": "cell",
-                    "fading": "none",
-                    "sites": {"inter_site_distance_m": 150.0, "serving_rings": 1},
-                    "uplink": {"sharing": "equal"},
-                },
-                devices={"compute": {"kind": "rate", "samples_per_s": 2.0, "spread_sigma": 0.0, "jitter_sigma": 0.0}},
-                rounds={"count": 40, "policy": {"kind": "deadline", "deadline_s": 60.0}, "effects": effects},
-            )
-        )
-        site = dict(zip(*(history.column("clients", name).tolist() for name in ("client", "site")), strict=True))
-        table = history.participations.to_pandas()
-        table["site"] = table["client"].map(site)
-        flows_s = table["end_s"] - table["uplink_s"]
-        table["inside"] = (flows_s >= 100) & (table["end_s"] <= 200)
-        return table.groupby([table["site"] == 0, "inside"])["uplink_s"].mean()
+def test_background_traffic_is_sent_by_the_first_client_of_its_site():
+    class Sited(Pipe):
+        serving, sent = np.array([0, 1, 1]), []
 
-    before = uplinks([])
-    traffic = {"kind": "background-traffic", "from_s": 100.0, "until_s": 200.0, "site": 0, "senders": 3}
-    after = uplinks([traffic])
-    assert after[True, True] > 1.3 * before[True, True]
-    for elsewhere in ((False, True), (False, False), (True, False)):
-        assert after[elsewhere] == pytest.approx(before[elsewhere], rel=0.25)
+        def uplink(self, client, bits):
+            self.sent.append((client, bits))
+            return super().uplink(client, bits)
+
+    traffic = BackgroundTraffic(from_s=0.5, until_s=3.0, site=1, senders=2, message_bits=2e4).build(None)
+    links = Sited([0.0] * 3, [1.0] * 3, up=EqualSharing)
+    serve(WaitForAll(), [0.0] * 3, [1.0] * 3, [1.0] * 3, links=links, effects=[traffic])
+    assert links.sent == [(1, 2e4)] * 2 + [(client, 1.0) for client in range(3)]
 
 
 def scenario(effects, **changes):

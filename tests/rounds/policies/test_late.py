@@ -10,23 +10,13 @@ from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Cancel, Deadline, Edges
 from fedsim.rounds.aggregation.staleness import Constant, Deviation, Exponential, Hinge, Polynomial
-from fedsim.rounds.policies.count_based import KFastest
 from fedsim.rounds.policies.late import Drop, Partial, Stale
 from fedsim.selectors import Cohort
-from tests.support.stories import ends, rows, timeline, told, used
+from tests.support.stories import ends, rows, timeline, told
 from tests.support.worlds import CountingLearner, Curious, FixedLinks, Pipe, Sequence, available_in, batteries, serve
 
 # Three clients that take 3, 5 and 12 s: downlink, work, uplink.
 THREE = ([1, 1, 2], [1, 2, 5], [1, 2, 5])
-
-
-def test_cancelled_clients_are_candidates_of_the_next_round():
-    history, *_ = serve(Deadline(deadline_s=4), *THREE, late=Cancel(), count=2)
-    assert timeline(history)[4:12] == told("""
-        3 client 0 arrives: used
-        4 client 1 is cut off: wasted-late; client 2 is cut off: wasted-late; round 1 ends with model 1;
-          round 2 begins; client 0 starts from 1; client 1 starts from 1; client 2 starts from 1
-    """)
 
 
 STORY = """
@@ -99,12 +89,6 @@ def test_stale_updates_are_merged_in_the_round_in_which_they_arrive():
 def test_staleness_laws(law, expected):
     staleness, deviation = np.array([0.0, 1.0, 4.0, 9.0]), np.array([0.0, 1.0, 4.0, 2.0])
     np.testing.assert_allclose(law.factor(staleness, deviation), expected, rtol=1e-14)
-
-
-def test_reference_codes_scale_divides_what_the_exponential_takes_away():
-    """Facts 4.3: 1 - exp(-L / L_max) / s."""
-    factor = Deviation(beta=1.0, scale=2.0).factor(np.array([3.0]), np.array([5.0]))
-    assert factor[0] == pytest.approx(1 - math.exp(-1) / 2)
 
 
 def test_deviation_without_any_is_age_alone():
@@ -241,13 +225,6 @@ def test_late_clients_that_finish_hog_the_uplink():
         after[type(late).__name__] = rows(history.participations, "client", "end_s")
     assert after["Cancel"] == [(0, 2.5), (1, 2.5), (2, 3.75)]
     assert after["Drop"] == after["Stale"] == [(0, 3.125), (1, 3.125), (2, 4.0)]
-
-
-def test_late_clients_of_k_fastest_arrive_stale():
-    history, _, learner, _ = serve(KFastest(k=1, over_selection=3.0), *THREE, late=Stale(), count=3)
-    assert ends(history) == [3, 6, 9]
-    assert used(history) == [[0], [1, 0], [0]]
-    assert [clients for clients, _ in learner.aggregated] == [[0], [1, 0], [0]]
 
 
 class Stepping(CountingLearner):

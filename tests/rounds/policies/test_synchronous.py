@@ -5,7 +5,7 @@ import pytest
 
 from fedsim import Scenario
 from fedsim.errors import ScenarioError
-from fedsim.rounds import Deadline, WaitForAll
+from fedsim.rounds import Deadline
 from fedsim.rounds.policies.adaptive import MovingAverage, QuantileDeadline
 from fedsim.rounds.policies.count_based import KFastest, Quorum
 from fedsim.rounds.policies.round import PastRounds
@@ -15,37 +15,6 @@ from tests.support.worlds import Curious, FirstWanted, Sequence, serve
 
 # Four clients that take 3, 5, 8 and 12 s: downlink, work, uplink.
 FOUR = ([1, 1, 2, 2], [1, 2, 3, 5], [1, 2, 3, 5])
-
-
-def test_wait_for_all():
-    history, _, learner, _ = serve(WaitForAll(), *FOUR, count=2)
-    assert timeline(history) == told("""
-         0 round 1 begins; client 0 starts from 0; client 1 starts from 0; client 2 starts from 0;
-           client 3 starts from 0
-         3 client 0 arrives: used
-         5 client 1 arrives: used
-         8 client 2 arrives: used
-        12 client 3 arrives: used; round 1 ends with model 1; round 2 begins; client 0 starts from 1;
-           client 1 starts from 1; client 2 starts from 1; client 3 starts from 1
-        15 client 0 arrives: used
-        17 client 1 arrives: used
-        20 client 2 arrives: used
-        24 client 3 arrives: used; round 2 ends with model 2
-    """)
-    assert learner.aggregated == [([0, 1, 2, 3], [0.25] * 4)] * 2
-
-
-def test_deadline():
-    """Client 2 arrives exactly then and counts."""
-    history, _, learner, _ = serve(Deadline(deadline_s=8), *FOUR)
-    assert timeline(history) == told("""
-        0 round 1 begins; client 0 starts from 0; client 1 starts from 0; client 2 starts from 0;
-          client 3 starts from 0
-        3 client 0 arrives: used
-        5 client 1 arrives: used
-        8 client 2 arrives: used; client 3 is cut off: wasted-late; round 1 ends with model 1
-    """)
-    assert learner.aggregated == [([0, 1, 2], pytest.approx([1 / 3] * 3))]
 
 
 def test_k_fastest_of_an_over_selected_cohort():
