@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from fedsim import Scenario
 from fedsim.errors import ScenarioError
 from fedsim.rounds import Deadline
 from fedsim.rounds.policies.adaptive import MovingAverage, QuantileDeadline
 from fedsim.rounds.policies.count_based import KFastest, Quorum
 from fedsim.rounds.policies.round import PastRounds
 from fedsim.selectors import Probe
+from tests.support.short_runs import timed
 from tests.support.stories import ends, timeline, told, used
 from tests.support.worlds import Curious, FirstWanted, Sequence, serve
 
@@ -261,16 +261,20 @@ def test_a_loss_that_was_asked_for_is_known_of_updates_that_are_thrown_away():
 )
 def test_rules_that_contradict_each_other_are_refused(rounds, said):
     with pytest.raises(ScenarioError, match=said):
-        Scenario(
-            name="x", crowd={"clients": 5}, learning="none", network="pause-two-speed", selector="all",
-            rounds={"count": 1, **rounds}, devices={"compute": "zero"},
-        )  # fmt: skip
-    for allowed in (
+        five(rounds)
+
+
+@pytest.mark.parametrize(
+    "rounds",
+    [
         {"policy": {"kind": "k-fastest", "k": 2, "max_wait_s": 9.0}, "late": "partial"},
         {"policy": {"kind": "fedbuff", "concurrency": 3, "buffer": 2}, "minimum_updates": 2},
         {"policy": {"kind": "quorum", "share": 0.5, "min_wait_s": 2.0, "max_wait_s": 2.0}},
-    ):
-        Scenario(
-            name="x", crowd={"clients": 5}, learning="none", network="pause-two-speed", selector="all",
-            rounds={"count": 1, **allowed}, devices={"compute": "zero"},
-        )  # fmt: skip
+    ],
+)
+def test_rules_that_just_go_together_are_allowed(rounds):
+    five(rounds)
+
+
+def five(rounds):
+    return timed(clients=5, rounds={"count": 1, **rounds})
