@@ -93,17 +93,11 @@ CASES = [(*rule, [*NETWORKS][number % len(NETWORKS)]) for number, rule in enumer
     by_default(CASES, CASES[: len(POLICIES) + 3]),
     ids=lambda value: value if isinstance(value, str) else value["kind"],
 )
-def test_under_every_rule_and_every_fault_each_participation_has_a_fate(policy, late, network):
+def test_under_every_rule_and_every_fault_a_round_that_a_crash_ends_uses_nothing(policy, late, network):
+    """That each participation has a fate, and that rounds count them, are laws of all tables."""
     count = 100 if policy["kind"] == "fedasync" else 20
     history = simulate(timing(policy=policy, late=late, faults=ALL, count=count).replace(NETWORKS[network]))
     participations, rounds = history.participations.to_pandas(), history.rounds.to_pandas()
-    assert len(participations) == rounds["selected"].sum()
-    assert participations["fate"].notna().all()
-    assert (participations["end_s"] >= participations["start_s"]).all()
-    served = participations["fate"].isin(["used", "stale-used"])
-    assert (participations["outcome"][served] != "dropped").all()
-    ends = rounds.set_index("round")["end_s"]
-    assert (participations["end_s"][served] <= ends.loc[participations["served_round"][served]].to_numpy()).all()
     crashed = rounds["ended_by"] == "restart"
     assert not participations["served_round"].isin(rounds["round"][crashed]).any()
     assert crashed.any()
@@ -111,9 +105,6 @@ def test_under_every_rule_and_every_fault_each_participation_has_a_fate(policy, 
     # The next round begins when the server is back, at the earliest.
     gap_s = rounds["start_s"].to_numpy()[1:] - rounds["end_s"].to_numpy()[:-1]
     assert (gap_s[crashed.to_numpy()[:-1]] >= 1.5 - 1e-9).all()
-    if policy["kind"] not in ("fedbuff", "fedasync"):
-        counted = rounds[["delivered", "late", "dropped"]].sum(axis=1)
-        assert (counted == rounds["selected"]).all()
 
 
 @pytest.mark.parametrize("merging", ["synchronous", "asynchronous"])

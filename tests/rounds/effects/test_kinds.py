@@ -19,7 +19,7 @@ from fedsim.streams import Streams
 from fedsim.testing import check_effect
 from tests.support.short_runs import timed
 from tests.support.stories import rows
-from tests.support.worlds import Pipe, batteries, serve
+from tests.support.worlds import Pipe, available_in, batteries, serve
 
 
 def test_a_duty_cycle_of_a_quarter_is_followed_by_three_times_the_message():
@@ -42,6 +42,14 @@ def test_a_duty_cycle_holds_on_shared_links_too(shared):
     effects, links = [DutyCycle(share=0.25).build(RunSetup(1, Streams(0)))], Pipe([1.0], [1.0], **shared)
     history, *_ = serve(WaitForAll(), [1.0], [1.0], [1.0], links=links, effects=effects, count=2)
     assert rows(history.participations, "queue_s", "uplink_s", "end_s") == [(0.0, 1.0, 3.0), (1.0, 1.0, 7.0)]
+
+
+@pytest.mark.parametrize(("back_s", "queue_s"), [(5.8, 1.0), (6.5, 1.5)])
+def test_a_link_that_fails_during_a_silence_loses_nothing(back_s, queue_s):
+    """The second upload is due at 5 s and allowed at 6 s; the link fails at 5.5 s."""
+    effects, up = [DutyCycle(share=0.25).build(RunSetup(1, Streams(0)))], available_in([(0, 5.5), (back_s, 99)])
+    history, *_ = serve(Deadline(deadline_s=9), [1], [1], [1], effects=effects, links_up=up, count=2)
+    assert rows(history.participations, "queue_s", "outcome")[1] == (queue_s, "delivered")
 
 
 @pytest.mark.parametrize(
