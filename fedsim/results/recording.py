@@ -29,8 +29,7 @@ from fedsim.results.summary import summarise
 from fedsim.results.tables import read_run
 from fedsim.rounds import Progress
 from fedsim.scenario import Scenario
-from fedsim.scenario.disclosure import remarks_of, side_information_of
-from fedsim.scenario.doubts import doubts_of
+from fedsim.scenario.disclosure import side_information_of
 from fedsim.simulation import EvaluatingAll, Simulation, asked_of
 
 
@@ -122,7 +121,7 @@ def _record(
             if own:
                 say(f"{path}: {', '.join(own)}: known by code, files, environment and module variables")
             _check_own_parts(folder, computing["data_dir"])
-            return _finished_before(folder)
+            return _finished_before(folder, computing["data_dir"])
         saver = Saver(folder, save_models, say)
 
         def after_round(progress: Progress) -> None:
@@ -202,7 +201,7 @@ def _check_own_parts(folder: RunFolder, data_dir: str | Path | None) -> None:
         folder.check_same(again.context.learner.data_digest)
 
 
-def _finished_before(folder: RunFolder) -> History:
+def _finished_before(folder: RunFolder, data_dir: str | Path | None) -> History:
     """Return the history of a finished run; a summary or a figure that is gone is made again from its tables."""
     history = read_run(folder.path)
     gone = folder.missing()
@@ -210,7 +209,7 @@ def _finished_before(folder: RunFolder) -> History:
         raise RunError(f"{folder.path}: lacks {', '.join(lost)}, which its run wrote; --force runs the scenario again")
     if gone:
         if SUMMARY in gone:
-            known = doubts_of(folder.scenario) + remarks_of(folder.scenario)
+            known = Simulation(folder.scenario, data_dir=data_dir, store=False).foreseen
             history = with_fields(
                 history,
                 remarks=known + _ended_early(folder.scenario, history),

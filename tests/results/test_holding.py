@@ -159,16 +159,19 @@ def cut_off(folder, act):
     return False
 
 
-def test_what_is_gone_of_a_finished_run_is_made_again_or_asked_for(tmp_path):
-    run(OLD, tmp_path)
+@pytest.mark.parametrize("policy", ["wait-for-all", {"kind": "deadline", "deadline_s": 1e-3}])
+def test_what_is_gone_of_a_finished_run_is_made_again_or_asked_for(policy, tmp_path):
+    """No client meets the deadline, and the summary says so."""
+    of = OLD.replace({"rounds.policy": policy})
+    run(of, tmp_path)
     before = files_of(tmp_path)
     (tmp_path / "summary.json").unlink()
-    run(OLD, tmp_path)
+    run(of, tmp_path)
     assert files_of(tmp_path) == before
     read_run(tmp_path)
     (tmp_path / "scenario.toml").unlink()
     with pytest.raises(RunError, match=r"lacks scenario\.toml, which its run wrote; --force"):
-        run(OLD, tmp_path)
+        run(of, tmp_path)
 
 
 def test_a_run_that_another_release_has_finished_says_so(tmp_path):
