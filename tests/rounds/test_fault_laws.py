@@ -107,6 +107,14 @@ def test_under_every_rule_and_every_fault_a_round_that_a_crash_ends_uses_nothing
     assert (gap_s[crashed.to_numpy()[:-1]] >= 1.5 - 1e-9).all()
 
 
+def test_a_link_that_fails_while_a_client_may_not_send_yet_loses_nothing():
+    effects = [{"kind": "duty-cycle", "share": 0.3}]
+    rows = simulate(timing(faults={"link_outage": OUTAGE}, effects=effects, count=60)).participations.to_pandas()
+    lost = rows[(rows["outcome"] == "dropped") & (rows["cut_in"] == "uplink")]
+    assert len(lost) > 10
+    assert lost["uplink_s"].min() > 0
+
+
 @pytest.mark.parametrize("merging", ["synchronous", "asynchronous"])
 @pytest.mark.parametrize(
     "policy",

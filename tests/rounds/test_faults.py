@@ -40,28 +40,6 @@ LONG_S = 1000.0
 ALWAYS = [(0, LONG_S)]
 
 
-# A client has 1 s of downlink, 2 s of work and 3 s of uplink.
-@pytest.mark.parametrize(
-    ("up", "expected"),
-    [
-        ([(0, 0.25), (0.5, 99)], ("dropped", "downlink", 0.25, 0.0, 0.0, 0.25, 0.25, 0.0)),
-        ([(0, 2.5), (2.6, 99)], ("dropped", "compute", 1.0, 1.5, 0.0, 2.5, 1.0, 0.0)),
-        ([(0, 4.5), (9, 99)], ("dropped", "uplink", 1.0, 2.0, 1.5, 4.5, 1.0, 0.5)),
-        ([(0, 6), (9, 99)], ("delivered", None, 1.0, 2.0, 3.0, 6.0, 1.0, 1.0)),
-        ([(0, 99)], ("delivered", None, 1.0, 2.0, 3.0, 6.0, 1.0, 1.0)),
-    ],
-    ids=["in the downlink", "in the work", "in the uplink", "as it is done", "never"],
-)
-def test_a_crash_during_a_participation_is_a_dropout_at_that_instant(up, expected):
-    history, *_ = serve(Deadline(deadline_s=10), [1], [2], [3], devices_up=available_in(up))
-    names = ("outcome", "cut_in", "downlink_s", "compute_s", "uplink_s", "end_s", "downlink_bits", "uplink_bits")
-    assert rows(history.participations, *names) == [expected]
-    assert history.participations.column("fate").to_pylist() == [
-        "used" if expected[0] == "delivered" else "wasted-dropped"
-    ]
-    assert rows(history.rounds, "end_s") == [(6.0 if expected[0] == "delivered" else 10.0,)]
-
-
 def test_a_client_that_is_down_is_no_candidate_and_the_server_waits_for_the_first_return():
     """Client 0 crashes at 4 and is back at 12, client 1 is down from 7 to 20."""
     selector = Everybody()
@@ -77,19 +55,41 @@ def test_a_client_that_is_down_is_no_candidate_and_the_server_waits_for_the_firs
     ]
 
 
+# A client has 1 s of downlink, 2 s of work and 3 s of uplink.
 BY_HAND = {
-    "the link fails in the downlink": ([(0, 0.5), (0.6, 99)], ("dropped", "downlink", 0.5, 0, 0, 0, 0.5, 0.5, 0.0)),
-    "as the downlink ends": ([(0, 1), (1.5, 99)], ("delivered", None, 1, 2, 3, 0, 6, 1, 1)),
-    "and is back before the work is done": ([(0, 1.5), (2.5, 99)], ("delivered", None, 1, 2, 3, 0, 6, 1, 1)),
-    "and is back as the work is done": ([(0, 1.5), (3, 99)], ("delivered", None, 1, 2, 3, 0, 6, 1, 1)),
-    "and is back after the work": ([(0, 1.5), (5, 99)], ("delivered", None, 1, 2, 3, 2, 8, 1, 1)),
-    "as the work ends": ([(0, 3), (4, 99)], ("delivered", None, 1, 2, 3, 1, 7, 1, 1)),
-    "twice before the upload": ([(0, 1.5), (2, 2.5), (5, 99)], ("delivered", None, 1, 2, 3, 2, 8, 1, 1)),
-    "in the uplink": ([(0, 3.75), (4, 99)], ("dropped", "uplink", 1, 2, 0.75, 0, 3.75, 1, 0.25)),
-    "in an uplink that has waited": ([(0, 2), (4, 5.5), (6, 99)], ("dropped", "uplink", 1, 2, 1.5, 1, 5.5, 1, 0.5)),
-    "as the uplink ends": ([(0, 6), (7, 99)], ("delivered", None, 1, 2, 3, 0, 6, 1, 1)),
-    "until the deadline": ([(0, 2), (40, 99)], ("late", "uplink", 1, 2, 0, 17, 20, 1, 0)),
-    "and the deadline is in the uplink": ([(0, 2), (18.5, 99)], ("late", "uplink", 1, 2, 1.5, 15.5, 20, 1, 0.5)),
+    "the device crashes in the downlink": (
+        *("devices", [(0, 0.25), (0.5, 99)]),
+        ("dropped", "downlink", 0.25, 0, 0, 0, 0.25, 0.25, 0),
+    ),
+    "in the work": ("devices", [(0, 2.5), (2.6, 99)], ("dropped", "compute", 1, 1.5, 0, 0, 2.5, 1, 0)),
+    "in the upload": ("devices", [(0, 4.5), (9, 99)], ("dropped", "uplink", 1, 2, 1.5, 0, 4.5, 1, 0.5)),
+    "as all is done": ("devices", [(0, 6), (9, 99)], ("delivered", None, 1, 2, 3, 0, 6, 1, 1)),
+    "never": ("devices", [(0, 99)], ("delivered", None, 1, 2, 3, 0, 6, 1, 1)),
+    "a link in the downlink": (
+        "links",
+        [(0, 0.5), (0.6, 99)],
+        ("dropped", "downlink", 0.5, 0, 0, 0, 0.5, 0.5, 0.0),
+    ),
+    "as the downlink ends": ("links", [(0, 1), (1.5, 99)], ("delivered", None, 1, 2, 3, 0, 6, 1, 1)),
+    "and is back before the work is done": ("links", [(0, 1.5), (2.5, 99)], ("delivered", None, 1, 2, 3, 0, 6, 1, 1)),
+    "and is back as the work is done": ("links", [(0, 1.5), (3, 99)], ("delivered", None, 1, 2, 3, 0, 6, 1, 1)),
+    "and is back after the work": ("links", [(0, 1.5), (5, 99)], ("delivered", None, 1, 2, 3, 2, 8, 1, 1)),
+    "as the work ends": ("links", [(0, 3), (4, 99)], ("delivered", None, 1, 2, 3, 1, 7, 1, 1)),
+    "twice before the upload": ("links", [(0, 1.5), (2, 2.5), (5, 99)], ("delivered", None, 1, 2, 3, 2, 8, 1, 1)),
+    "in the uplink": ("links", [(0, 3.75), (4, 99)], ("dropped", "uplink", 1, 2, 0.75, 0, 3.75, 1, 0.25)),
+    "after it has waited": (
+        "links",
+        [(0, 2), (4, 5.5), (6, 99)],
+        ("dropped", "uplink", 1, 2, 1.5, 1, 5.5, 1, 0.5),
+    ),
+    "as the uplink ends": ("links", [(0, 6), (7, 99)], ("delivered", None, 1, 2, 3, 0, 6, 1, 1)),
+    "until the deadline": ("links", [(0, 2), (40, 99)], ("late", "uplink", 1, 2, 0, 17, 20, 1, 0)),
+    "and the deadline later": (
+        "links",
+        [(0, 2), (18.5, 99)],
+        ("late", "uplink", 1, 2, 1.5, 15.5, 20, 1, 0.5),
+    ),
+    "and the device while it waits": ("both", [(0, 2), (5, 99)], ("dropped", "uplink", 1, 2, 0, 1, 4, 1, 0)),
 }
 COLUMNS = (
     *("outcome", "cut_in", "downlink_s", "compute_s", "uplink_s", "queue_s"),
@@ -98,10 +98,22 @@ COLUMNS = (
 
 
 @pytest.mark.parametrize("case", BY_HAND)
-def test_a_link_that_fails_loses_transfers_and_lets_work_go_on(case):
-    up, expected = BY_HAND[case]
-    history, *_ = serve(Deadline(deadline_s=20), [1], [2], [3], links_up=available_in(up))
+def test_devices_and_links_that_fail_worked_by_hand(case):
+    """Where both fail, the device does at 4 s."""
+    what, up, expected = BY_HAND[case]
+    links, devices = (None if what == other else available_in(up) for other in ("devices", "links"))
+    devices = available_in([(0, 4), (9, 99)]) if what == "both" else devices
+    history, *_ = serve(Deadline(deadline_s=20), [1], [2], [3], links_up=links, devices_up=devices)
     assert rows(history.participations, *COLUMNS) == [pytest.approx(expected, abs=1e-12)]
+    fates = {"delivered": "used", "dropped": "wasted-dropped", "late": "wasted-late"}
+    assert rows(history.participations, "fate") == [(fates[expected[0]],)]
+    assert rows(history.rounds, "end_s") == [(expected[6] if expected[0] == "delivered" else 20.0,)]
+
+
+def test_a_device_that_crashes_in_a_downlink_that_never_ends():
+    up = {"links_up": available_in([(0, 6), (7, 99)]), "devices_up": available_in([(0, 4), (9, 99)])}
+    history, *_ = serve(Deadline(deadline_s=20), [np.inf], [2], [1], **up)
+    assert rows(history.participations, *COLUMNS) == [("dropped", "downlink", 4, 0, 0, 0, 4, 0, 0)]
 
 
 def test_a_client_whose_link_is_down_is_no_candidate():
@@ -458,17 +470,6 @@ def test_each_client_follows_its_own_faults(lines, deadline_s):
         if abs(first_s - done_s) > 1e-9 and abs(first_s - over_s) > 1e-9 and abs(done_s - over_s) > 1e-9:
             said = {first_s: "dropped", done_s: "delivered", over_s: "late"}[expected]
             assert row["outcome"] == said
-
-
-def test_both_can_break_while_an_upload_waits_for_its_link():
-    """The device crashes at 4 s: after its work and before its upload, or in a downlink that never ends."""
-    for down_s, link_up, expected in (
-        (1, [(0, 2), (5, 99)], ("dropped", "uplink", 1, 2, 0, 1, 4, 1, 0)),
-        (np.inf, [(0, 6), (7, 99)], ("dropped", "downlink", 4, 0, 0, 0, 4, 0, 0)),
-    ):
-        up = {"links_up": available_in(link_up), "devices_up": available_in([(0, 4), (9, 99)])}
-        history, *_ = serve(Deadline(deadline_s=20), [down_s], [2], [1], **up)
-        assert rows(history.participations, *COLUMNS) == [expected]
 
 
 def test_a_server_that_crashes_while_it_asks_loses_the_answers():

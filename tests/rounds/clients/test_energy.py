@@ -13,7 +13,7 @@ from fedsim.network.medium.multicast import Multicast
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, WaitForAll
 from tests.support.stories import rows
-from tests.support.worlds import CountingLearner, Pipe, Sequence, batteries, serve
+from tests.support.worlds import Pipe, Sequence, batteries, serve
 
 # Every client passes 10 samples, and messages have one bit: 3 J down, 5 J of work, 4 J up.
 PRICES = {"receive": 3.0, "sample": 0.5, "send": 4.0}
@@ -293,15 +293,3 @@ def test_the_audit_agrees_with_energy_whatever_is_shared_and_cut(lines, down, up
     )
     whole_j = [row["energy_j"] for row in history.participations.to_pylist() if row["outcome"] == "delivered"]
     assert whole_j == pytest.approx([12.0] * len(whole_j))
-
-
-def test_learners_that_prescribe_work_pay_for_it():
-    """Half the samples cost half the operations."""
-
-    class Halved(CountingLearner):
-        def work_samples(self, client, work=None):
-            return self.samples[client] * 0.5
-
-    learner = Halved(np.array([10]))
-    history, *_ = serve(WaitForAll(), [2], [4], [8], batteries=batteries([20.0], **PRICES), learner=learner)
-    assert history.column("participations", "energy_j").tolist() == [9.5]

@@ -210,13 +210,3 @@ def test_a_late_update_waits_at_its_edge_for_the_next_round_of_the_cloud():
     ]
     assert history.column("rounds", "stale_used").tolist() == [0, 1]
     assert history.column("rounds", "late").tolist() == [1, 1]
-
-
-def test_late_updates_of_all_edges_are_counted_in_the_clouds_round():
-    """As above, at each of two edges."""
-    times_s = ([1] * 4, [1, 2, 1, 2], [1] * 4)
-    history, *_ = serve(
-        Deadline(deadline_s=3), *times_s, edges=edges((0, 0, 1, 1), backhaul=WIRE), late=Stale(), count=2
-    )
-    assert history.column("rounds", "stale_used").tolist() == [0, 2]
-    assert history.column("edge_rounds", "stale_used").tolist() == [0, 0, 1, 1]

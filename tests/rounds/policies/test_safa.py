@@ -259,13 +259,6 @@ def test_too_few_updates_leave_cache_and_model():
     assert [fate for _, _, fate, _ in fates(history)].count("wasted-unmerged") == 2
 
 
-@pytest.mark.parametrize(
-    ("share", "clients", "quota"), [(0.1, 5, 1), (0.5, 5, 3), (0.3, 10, 3), (1.0, 7, 7), (0.001, 9, 1)]
-)
-def test_quota_is_rounded_up(share, clients, quota):
-    assert Safa(share=share, max_wait_s=1.0).quota(clients) == quota
-
-
 @pytest.mark.parametrize(("most", "fate"), [(5, "stale-used"), (1, "wasted-late")])
 def test_the_reduced_form_of_refls_code_is_a_quorum_with_stale_updates(most, fate):
     """A tenth of three is one: rounds end at 3, 6 and 9 s with client 0, the others come at 5 and 8 s.
