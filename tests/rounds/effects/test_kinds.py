@@ -144,70 +144,55 @@ def test_a_server_that_waits_for_all_refuses_an_effect_that_may_end_participatio
     assert scenario([Ending()], rounds={"count": 1, "policy": {"kind": "deadline", "deadline_s": 9.0}, "effects": ()})
 
 
-class Lying(EffectSettings):
-    """Builds an effect whose members are those of a table."""
+def looked_at(self, client):
+    return PlainTracker(lambda ids, *_: np.ones(ids.size, dtype=bool), client, "look")
 
-    members: str = "wait"
+
+LIES = {
+    "wait": ("wait_s", lambda *_: (-1.0, 0.0), r"returned -1\.0 for 8 member\(s\) in downlink; allowed: numbers >= 0"),
+    "unequal": (
+        *("wait_s", lambda *given: (np.arange(np.size(given[-1]), dtype=float), 0.0)),
+        r"wait_s says 0\.0 of a member alone and 1\.0 of it among others",
+    ),
+    "limit": ("limit", lambda *_: np.nan, "limit returned float, not a Limit or None"),
+    "ends": (
+        *("passed", lambda *given: np.ones(np.shape(given[-1]), dtype=bool)),
+        "limit or passed has ended a participation, and may_end is False",
+    ),
+    "plan": (
+        *("plan", lambda _, plan: setattr(plan, "client", plan.client[::-1].copy())),
+        "plan changed the clients of a cohort",
+    ),
+    "free": (
+        *("free_s", lambda *_: np.zeros(1)),
+        r"free_s returned array\(\[0\.\]\); allowed: an instant for each of 8 clients, or None",
+    ),
+    "shows": (
+        *("shows", lambda _: {"mood": lambda *_: np.zeros(2)}),
+        r"shows: mood has the shape \(2,\); allowed: \(8,\)",
+    ),
+    "joules": (
+        *("participation_j", lambda *given: given[2]),
+        r"participation_j returned (.|\n)*; allowed: joules >= 0 for each of 8 clients",
+    ),
+    "never": ("never", lambda *_: "closed", "never returned 'closed'; allowed: a Never, or None"),
+    "tracker": ("tracker", looked_at, "tracker says .* where free_s says"),
+}
+
+
+class Lying(EffectSettings):
+    lie: str
 
     def build(self, run):
-        def wait(self, plan, phase, members):
-            return -1.0, 0.0
-
-        def unequal(self, plan, phase, members):
-            return np.arange(np.size(members), dtype=float), 0.0
-
-        def limit(self, plan, phase, members):
-            return np.nan
-
-        def ends(self, plan, phase, members):
-            return np.ones(np.shape(members), dtype=bool)
-
-        def plan(self, plan):
-            plan.client = plan.client[::-1].copy()
-
-        def free(self, client, time_s):
-            return np.zeros(1)
-
-        def shows(self):
-            return {"mood": lambda *_: np.zeros(2)}
-
-        def tracker(self, client):
-            return PlainTracker(lambda ids, *_: np.ones(ids.size, dtype=bool), client, "look")
-
-        name, function = {
-            "wait": ("wait_s", wait),
-            "unequal": ("wait_s", unequal),
-            "limit": ("limit", limit),
-            "ends": ("passed", ends),
-            "plan": ("plan", plan),
-            "free": ("free_s", free),
-            "shows": ("shows", shows),
-            "joules": ("participation_j", lambda *known: known[2]),
-            "never": ("never", lambda *_: "closed"),
-            "tracker": ("tracker", tracker),
-        }[self.members]
-        rests = {"free_s": lambda *known: known[1] + 1e9} if name == "tracker" else {}
-        return type("Liar", (Effect,), {name: function, **rests})()
+        name, member, _ = LIES[self.lie]
+        rests = {"free_s": lambda *given: given[1] + 1e9} if name == "tracker" else {}
+        return type("Liar", (Effect,), {name: member, **rests})()
 
 
-@pytest.mark.parametrize(
-    ("members", "message"),
-    [
-        ("wait", r"wait_s returned -1\.0 for 8 member\(s\) in downlink; allowed: numbers >= 0"),
-        ("unequal", r"wait_s says 0\.0 of a member alone and 1\.0 of it among others"),
-        ("limit", "limit returned float, not a Limit or None"),
-        ("ends", "limit or passed has ended a participation, and may_end is False"),
-        ("plan", "plan changed the clients of a cohort"),
-        ("free", r"free_s returned array\(\[0\.\]\); allowed: an instant for each of 8 clients, or None"),
-        ("shows", r"shows: mood has the shape \(2,\); allowed: \(8,\)"),
-        ("joules", r"participation_j returned (.|\n)*; allowed: joules >= 0 for each of 8 clients"),
-        ("never", "never returned 'closed'; allowed: a Never, or None"),
-        ("tracker", "tracker says .* where free_s says"),
-    ],
-)
-def test_check_effect_names_the_fault(members, message):
-    with pytest.raises(ContractError, match=message):
-        check_effect(Lying(members=members))
+@pytest.mark.parametrize("lie", LIES)
+def test_check_effect_names_the_fault(lie):
+    with pytest.raises(ContractError, match=LIES[lie][2]):
+        check_effect(Lying(lie=lie))
 
 
 @pytest.mark.parametrize("settings", [DutyCycle(share=0.1), Ending()], ids=["duty-cycle", "ending"])
