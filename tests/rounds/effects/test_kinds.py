@@ -138,6 +138,32 @@ def test_an_effect_of_ones_own_ends_participations_where_it_says():
     ]
 
 
+class Cuts(Effect):
+    """Ends an upload after a quarter of its bit, or after 0.75 s of it."""
+
+    phases = frozenset({2})
+
+    def limit(self, plan, phase, members):
+        return Limit(bits=0.25) if self.by_bits else Limit(active_s=0.75)
+
+
+@pytest.mark.parametrize(
+    ("up", "by_bits", "expected"),
+    [
+        (None, True, (1.0, 0.25)),
+        (None, False, (0.75, 0.1875)),
+        (EqualSharing, True, (0.5, 0.25)),
+        (EqualSharing, False, (0.75, 0.375)),
+    ],
+)
+def test_an_effect_of_ones_own_ends_messages_after_bits_or_seconds(up, by_bits, expected):
+    """Two uploads of a bit in 4 s each, or that share 1 bit/s."""
+    cuts, links = Cuts(), None if up is None else Pipe([2] * 2, [4] * 2, up=up)
+    cuts.by_bits = by_bits
+    history, *_ = serve(Deadline(deadline_s=9), [2] * 2, [1] * 2, [4] * 2, links=links, effects=[cuts])
+    assert rows(history.participations, "uplink_s", "uplink_bits", "cut_in") == [(*expected, "uplink")] * 2
+
+
 def test_a_server_that_waits_for_all_refuses_an_effect_that_may_end_participations():
     with pytest.raises(ScenarioError, match=r"rounds\.effects"):
         scenario([Ending()])
