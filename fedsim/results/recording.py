@@ -29,7 +29,8 @@ from fedsim.results.summary import summarise
 from fedsim.results.tables import read_run
 from fedsim.rounds import Progress
 from fedsim.scenario import Scenario
-from fedsim.scenario.disclosure import side_information_of
+from fedsim.scenario.disclosure import remarks_of, side_information_of
+from fedsim.scenario.doubts import doubts_of
 from fedsim.simulation import EvaluatingAll, Simulation, asked_of
 
 
@@ -209,15 +210,25 @@ def _finished_before(folder: RunFolder, data_dir: str | Path | None) -> History:
         raise RunError(f"{folder.path}: lacks {', '.join(lost)}, which its run wrote; --force runs the scenario again")
     if gone:
         if SUMMARY in gone:
-            known = Simulation(folder.scenario, data_dir=data_dir, store=False).foreseen
             history = with_fields(
                 history,
-                remarks=known + _ended_early(folder.scenario, history),
+                remarks=_foreseen(folder.scenario, data_dir) + _ended_early(folder.scenario, history),
                 **asked_of(folder.scenario, history.digest or folder.scenario.digest()),
             )
         write_results(folder.path, folder.scenario, history)
         folder.written_again()
     return history
+
+
+def _foreseen(scenario: Scenario, data_dir: str | Path | None) -> tuple[str, ...]:
+    """Return what is known before a run; of the scenario alone where its data or parts are gone."""
+    try:
+        return Simulation(scenario, data_dir=data_dir, store=False).foreseen
+    except Exception as error:
+        gone = (
+            "the summary was made anew, and without notes on data and times of clients, since the run cannot be built"
+        )
+        return (*doubts_of(scenario), *remarks_of(scenario), f"{gone}: {str(error).partition(chr(10))[0]}")
 
 
 def _ended_early(scenario: Scenario, history: History) -> tuple[str, ...]:
