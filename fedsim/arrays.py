@@ -88,7 +88,6 @@ def constant(value: float) -> FloatArray:
 
 
 def read_only(array: Array) -> Array:
-    """Return a view that cannot be written on."""
     view = array.view()
     view.flags.writeable = False
     return view

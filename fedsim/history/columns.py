@@ -17,7 +17,6 @@ NO_EDGE: Final = -1
 
 
 def codes_of(labels: pa.Array | pa.ChunkedArray, kind: type[Coded]) -> IntArray:
-    """Return the codes of a column of n labels of an enumeration, shape (n,)."""
     import pyarrow.compute as pc  # takes a tenth of what fedsim's other imports take
 
     found = pc.index_in(labels.cast(pa.string()), value_set=texts_of(kind.labels()))

@@ -32,7 +32,6 @@ def _unusual(scenario: Scenario) -> Iterator[str]:
 
 
 def _values(table: object, path: str) -> Iterator[tuple[str, str, list[float]]]:
-    """Yield path, unit and values of each field with a unit."""
     units = units_of(type(table)) if isinstance(table, BaseModel) else {}
     for name, inner in nested(table):
         where = f"{path}.{name}" if path else name
