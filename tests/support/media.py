@@ -16,10 +16,15 @@ WALK = {"kind": "trace", "points": [[0, 0.0, 0.0, 0.0], [0, 10.0, 100.0, 0.0], [
 LOST = {"kind": "loss", "node": "bs-0", "from_s": 1.0, "duration_s": 10.0}
 
 
+def built(network, positions_m, seed=0):
+    """Return the links of a network with clients at these places."""
+    return network.build(RunSetup.at(np.asarray(positions_m, dtype=float), Streams(seed)))
+
+
 def opened(network, positions_m, seed=0):
     """Return the medium of a network with clients at these places, and its clock."""
     env = simpy.Environment()
-    return network.build(RunSetup.at(np.asarray(positions_m, dtype=float), Streams(seed))).open(env), env
+    return built(network, positions_m, seed).open(env), env
 
 
 def finish(env, *flows):

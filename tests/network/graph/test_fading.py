@@ -15,12 +15,11 @@ from fedsim.network.graph.fading import AccessFading, FadingLaw, WayFading
 from fedsim.network.graph.graph import Graph
 from fedsim.network.radio.channel import Channel
 from fedsim.network.topology.coverage import Offer
-from fedsim.run_setup import RunSetup
 from fedsim.selectors.contracts import Cohort
 from fedsim.streams import Streams
 from fedsim.testing import check_network
 from tests.support.lies import HonestSelector
-from tests.support.media import FREE, STAR, opened, played
+from tests.support.media import FREE, STAR, built, opened, played
 from tests.support.short_runs import TIMING
 from tests.support.step_by_step import filled
 
@@ -53,7 +52,7 @@ def read_as(fading_in_shares, **cell):
 def test_alone_a_transfer_takes_as_long_as_in_its_own_cell(cell, spectrum):
     places = np.random.default_rng(1).uniform(-400, 400, (3, 2))
     medium, env = opened(graph(cell, spectrum), places, 7)
-    alone = cell.build(RunSetup.at(places, Streams(7)))
+    alone = built(cell, places, 7)
     for client in range(3):
         for start, channel in ((medium.uplink, alone.uplink), (medium.downlink, alone.downlink)):
             for seconds in (0.003, 1.0, 5.0):
@@ -108,7 +107,7 @@ def test_many_transfers_go_as_a_plain_loop_over_the_blocks_says(spectrum, backha
     bps = {"fronthaul": 5e6, "backhaul": backhaul_bps}
     ways = {name: {"capacity_bps": capacity, "delay_s": 0.0} for name, capacity in bps.items()}
     network = graph(cell, spectrum, {"kind": "two-tier", "cells": 2, "site_distance_m": 300.0, **ways})
-    links = network.build(RunSetup.at(places, Streams(7)))
+    links = built(network, places, 7)
     station = links.access.first.station.tolist()
     assert set(station) == {0, 1}
     transfers = [(float(rng.uniform(0, 2)), i, float(rng.uniform(0.2e6, 4e6))) for i in range(8)]
@@ -131,7 +130,7 @@ STEADY_PLACE = Cell(access="none", fading=SLOW_FADING, shadowing_sigma_db=0.0)
 
 def rate_over_fading(value):
     """Return the mean of a function of the rate at 300 m over Rayleigh fading, and the mean rate, in bit/s."""
-    channel = STEADY_PLACE.build(RunSetup.at(np.array([[300.0, 0.0]]), Streams(0))).uplink
+    channel = built(STEADY_PLACE, [[300.0, 0.0]]).uplink
 
     def density(gain):
         rate_bps = channel.bandwidth_hz * float(STEADY_PLACE.rate.efficiency(np.array(channel.snr[0] * gain)))
@@ -201,7 +200,7 @@ def test_means_and_constant_gains_are_read_by_name():
 
     assert np.ptp(seconds(read_as("drawn"))) > 0.01
     means = seconds(read_as("mean"))
-    (expected,) = graph(read_as("mean"), "shared").build(RunSetup.at(places, Streams(1))).expected_uplink_s(3e5)[:1]
+    (expected,) = built(graph(read_as("mean"), "shared"), places, 1).expected_uplink_s(3e5)[:1]
     assert means == pytest.approx([expected] * 4)
     assert seconds(read_as("drawn", fading=NoFading())) == seconds(read_as("mean", fading=NoFading()))
     one_way = Cell(access="none", uplink={"fading_in_shares": "mean"})
@@ -211,7 +210,7 @@ def test_means_and_constant_gains_are_read_by_name():
 def test_sent_bits_rise_with_the_blocks_and_stay_after_a_cancel():
     cell = Cell(access="none", fading=SLOW_FADING)
     medium, env = opened(graph(cell), [[300.0, 0.0]], 5)
-    channel = cell.build(RunSetup.at(np.array([[300.0, 0.0]]), Streams(5))).uplink
+    channel = built(cell, [[300.0, 0.0]], 5).uplink
     flow = medium.uplink(0, 1e9)
     for until_s in (0.02, 0.31, 0.5, 2.222):
         env.run(until=until_s)
@@ -229,7 +228,7 @@ def test_a_burst_leaves_a_share_of_each_blocks_rate():
     burst = {"kind": "outage-bursts", "mean_good_s": 1e-3, "mean_bad_s": 1e9, "bad_factor": 0.25}
     trouble = [{**burst, "edges": [["client-0", "bs-0"]]}]
     medium, env = opened(graph(Cell(access="none", fading=SLOW_FADING), trouble=trouble), [[300.0, 0.0]], 5)
-    channel = Cell(access="none", fading=SLOW_FADING).build(RunSetup.at(np.array([[300.0, 0.0]]), Streams(5))).uplink
+    channel = built(Cell(access="none", fading=SLOW_FADING), [[300.0, 0.0]], 5).uplink
     flow = medium.uplink(0, 1e12)
     env.run(until=1.01)
     assert flow.rate_bps() == pytest.approx(channel.rate_bps(0, 20) / 4)
@@ -243,7 +242,7 @@ def test_a_transfer_between_two_clients_has_the_lesser_of_both_links():
     places = np.array([[300.0, 0.0], [0.0, 280.0]])
     medium, env = opened(graph(cell, topology=links), places, 5)
     flow = medium.transfer("client-0", "client-1", 1e12)
-    alone = cell.build(RunSetup.at(places, Streams(5)))
+    alone = built(cell, places, 5)
     for block in range(6):
         env.run(until=(block + 0.5) * 0.05)
         least = min(float(alone.uplink.rate_bps(0, block)), float(alone.downlink.rate_bps(1, block)))
@@ -260,7 +259,7 @@ def test_a_client_that_walks_fades_at_the_snr_of_its_place():
     for until_s in (1.01, 12.26, 30.51):
         env.run(until=until_s)
         place = np.array([[100.0 + 10.0 * (until_s // 0.5 * 0.5), 0.0]])
-        channel = cell.build(RunSetup.at(place, Streams(5))).uplink
+        channel = built(cell, place, 5).uplink
         assert flow.rate_bps() == pytest.approx(float(channel.rate_bps(0, int(until_s / 0.05))), rel=1e-4)
 
 
@@ -273,7 +272,7 @@ def test_a_handover_keeps_the_draws_of_client_and_block():
     flow = medium.uplink(0, 1e12)
     env.run(until=12.01)
     assert [change.to_station for change in medium.handovers] == ["bs-1"]
-    channel = cell.build(RunSetup.at(np.array([[10.0, 0.0]]), Streams(5))).uplink
+    channel = built(cell, [[10.0, 0.0]], 5).uplink
     assert flow.rate_bps() == pytest.approx(float(channel.rate_bps(0, 240)), rel=1e-6)
 
 
@@ -297,24 +296,24 @@ def test_a_table_of_a_band_grows_with_the_snrs_that_clients_meet():
 def test_the_base_station_measures_the_strongest_stations_uplink():
     cell = Cell(access="none")
     places = np.random.default_rng(3).uniform(-300, 300, (6, 2))
-    links = graph(cell).build(RunSetup.at(places, Streams(9)))
-    alone = cell.build(RunSetup.at(places, Streams(9)))
+    links = built(graph(cell), places, 9)
+    alone = built(cell, places, 9)
     who = np.array([4, 1])
     for time_s in (0.0, 50.0):
         np.testing.assert_allclose(links.uplink_snr_hz(who, time_s), alone.uplink_snr_hz(who, time_s))
     np.testing.assert_allclose(links.describe().snr, alone.describe().snr)
     constant = Graph(topology=STAR, access={"downlink_bps": 1e6, "uplink_bps": 1e6, "delay_s": 0.0})
-    assert constant.build(RunSetup.at(places, Streams(9))).uplink_snr_hz(who, 0.0) is None
+    assert built(constant, places, 9).uplink_snr_hz(who, 0.0) is None
 
 
 def test_a_report_is_that_of_the_place_at_its_instant():
     walk = {"kind": "trace", "points": [[0, 0.0, 100.0, 0.0], [0, 40.0, 500.0, 0.0], [1, 0.0, 200.0, 0.0]]}
     cell = Cell(access="none", shadowing_sigma_db=0.0)
-    links = graph(cell, mobility=walk).build(RunSetup.at(np.zeros((2, 2)), Streams(9)))
+    links = built(graph(cell, mobility=walk), np.zeros((2, 2)), 9)
     who = np.array([0, 1])
 
     def measured(x_m):
-        return cell.build(RunSetup.at(np.array([[x_m, 0.0], [200.0, 0.0]]), Streams(9))).uplink_snr_hz(who, 0.0)
+        return built(cell, [[x_m, 0.0], [200.0, 0.0]], 9).uplink_snr_hz(who, 0.0)
 
     # Later, earlier again, and at the start: an answer depends on no other.
     for time_s in (20.0, 30.0, 5.0, 0.0):
@@ -345,9 +344,5 @@ def test_a_selector_reads_what_base_stations_measured_at_the_last_reports():
     assert [reports[1] for reports in seen] == [seen[0][1]] * 4
     for reports, time_s in zip(seen, [0.0, *ends_s], strict=False):
         place = np.array([[100.0 + 10.0 * time_s, 0.0]])
-        theory = (
-            Cell(access="none", shadowing_sigma_db=0.0)
-            .build(RunSetup.at(place, Streams(0)))
-            .uplink_snr_hz(np.array([0]), 0.0)
-        )
+        theory = built(Cell(access="none", shadowing_sigma_db=0.0), place).uplink_snr_hz(np.array([0]), 0.0)
         assert reports[0] == pytest.approx(float(theory[0]))

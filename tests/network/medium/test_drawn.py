@@ -17,9 +17,8 @@ from fedsim.network.radio import channel as channels
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.fading import NoFading
 from fedsim.rounds.effects.audit.audit import check_book
-from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
-from tests.support.media import ends_of, finish, played
+from tests.support.media import built, ends_of, finish, played
 
 BAND_HZ, BLOCK_S = 1e6, 0.02
 SNR = np.array([10.0, 1.0, 100.0, 0.1, 3.0])
@@ -296,9 +295,7 @@ def test_a_share_has_the_draws_of_its_own_client_whatever_the_mean_reading_says(
     times = {}
     for read in ("mean", "drawn"):
         up = {"sharing": "equal", "bandwidth_hz": 1e6, "fading_in_shares": read}
-        links = Cell(uplink=up, shadowing_sigma_db=0.0, access="none").build(
-            RunSetup.at(np.full((5, 2), 800.0), Streams(1))
-        )
+        links = built(Cell(uplink=up, shadowing_sigma_db=0.0, access="none"), np.full((5, 2), 800.0), 1)
         env, took = simpy.Environment(), []
         air = links.open(env)
         for _ in range(10):

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from fedsim.network import Cell, ModulationAndCoding, NoFading, Rayleigh
 from fedsim.network.medium.multicast import ConstantPace, LeastRate, Multicast
 from fedsim.network.radio.channel import SHANNON_LIMIT, Channel
-from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
-from tests.support.media import ends_of, finish, opened
+from tests.support.media import built, ends_of, finish, opened
 from tests.support.step_by_step import transfer_over_blocks_s
 
 SNR = np.array([10.0, 4.0, 30.0])
@@ -198,7 +197,7 @@ def test_a_cell_takes_the_least_of_each_block_or_by_name_the_least_mean():
         rule: Cell(downlink={"sharing": rule, "bandwidth_hz": 1e6}, fading=Rayleigh(coherence_s=0.1), access="none")
         for rule in ("multicast", "multicast-rateless")
     }
-    links = cells["multicast"].build(RunSetup.at(place, Streams(4)))
+    links = built(cells["multicast"], place, 4)
     took_s = {}
     for rule, cell in cells.items():
         medium, env = opened(cell, place, 4)

@@ -12,6 +12,7 @@ from fedsim.network.satellite.satellite import EARTH_M, Constellation, WindowFil
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.testing import check_network
+from tests.support.media import built
 
 ONLY = np.array([0])
 
@@ -20,9 +21,7 @@ def over_windows(tmp_path, rows, clients, **network):
     """Return links over windows of a file, in periods of 100 s."""
     (tmp_path / "windows.csv").write_text(f"client,start_s,end_s,note\n{rows}")
     passes = {"kind": "file", "path": str(tmp_path / "windows.csv"), "period_s": 100.0, **network.pop("passes", {})}
-    return NETWORKS.make({"kind": "satellite", "passes": passes, **network}).build(
-        RunSetup.at(np.zeros((clients, 2)), Streams(0))
-    )
+    return built(NETWORKS.make({"kind": "satellite", "passes": passes, **network}), np.zeros((clients, 2)))
 
 
 def stepped(windows, period, start, contact):
@@ -168,9 +167,7 @@ def test_what_follows_the_last_window_is_stated(tmp_path):
 
     def took_s(start_s, bits, **options):
         passes = {"kind": "file", "path": str(path), "delay_s": 0.0, **options}
-        links = NETWORKS.make({"kind": "satellite", "uplink_bps": 1e6, "passes": passes}).build(
-            RunSetup.at(np.zeros((1, 2)), Streams(0))
-        )
+        links = built(NETWORKS.make({"kind": "satellite", "uplink_bps": 1e6, "passes": passes}), [[0.0, 0.0]])
         sent = links.carried_bits(ONLY, 1, np.array([start_s]), np.array([25.0]), bits, up=True)[0]
         return links.uplink_s(ONLY, 1, np.array([start_s]), bits)[0], sent
 

@@ -10,10 +10,9 @@ from fedsim.errors import ScenarioError
 from fedsim.network import NETWORKS
 from fedsim.network.fedscale import RateLinks
 from fedsim.network.transport.transport import Tcp
-from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.testing import check_network
-from tests.support.media import played
+from tests.support.media import built, played
 from tests.support.step_by_step import filled
 
 PLAIN = {"overhead": 0.0, "header_bytes": 0.0, "handshakes": 0, "rtt_s": 1e-6}
@@ -186,4 +185,4 @@ def test_a_limit_of_the_server_is_refused_where_links_are_shared(name):
     with pytest.raises(
         ScenarioError, match=r"network\.transport\.server\.ingress_bps = 1000000.0 is not allowed where"
     ):
-        network.build(RunSetup.at(np.ones((3, 2)), Streams(0)))
+        built(network, np.ones((3, 2)))

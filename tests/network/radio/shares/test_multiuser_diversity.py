@@ -9,8 +9,7 @@ from scipy.integrate import quad
 
 from fedsim.network import Cell, ModulationAndCoding, Nakagami, NoFading, Rayleigh, Shannon
 from fedsim.network.radio.shares.multiuser_diversity import DiversityGain, Window, efficiency_of_best
-from fedsim.run_setup import RunSetup
-from fedsim.streams import Streams
+from tests.support.media import built
 
 LIMIT = Shannon(snr_gap_db=0.0, ceiling="none")
 
@@ -109,7 +108,7 @@ def test_the_clock_gives_each_client_its_own_gain_by_the_cells_rate_law():
     down = {"sharing": "max-relative-snr", "bandwidth_hz": 1e6, "fading_in_shares": "mean"}
     cell = Cell(downlink=down, uplink=down, rate=rate, fading=fading, shadowing_sigma_db=0.0)
     places = np.array([[300.0, 0.0], [625.0, 0.0], [1300.0, 0.0]])
-    links = cell.build(RunSetup.at(places, Streams(0)))
+    links = built(cell, places)
     snr = links.downlink.snr
     best = efficiency_of_best(rate, fading, snr, 3)
     alone = efficiency_of_best(rate, fading, snr, 1)
