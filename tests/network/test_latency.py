@@ -39,15 +39,6 @@ def test_the_contract_is_kept_where_clients_differ():
     check_network(SPREAD, draws=1000, rtol=0.0)
 
 
-def test_rounds_directions_and_seeds_differ_and_repeat():
-    client = np.arange(20)
-    links, other = built(SPREAD, stand(20), 1), built(SPREAD, stand(20), 2)
-    first = links.uplink_s(client, 1, zeros(client), 0.0)
-    np.testing.assert_array_equal(links.uplink_s(client, 1, zeros(client), 0.0), first)
-    assert not np.any(links.uplink_s(client, 2, zeros(client), 0.0) == first)
-    assert not np.any(other.uplink_s(client, 1, zeros(client), 0.0) == first)
-
-
 def test_directions_are_drawn_independently():
     same = LatencyNetwork(downlink=LogNormal(median_s=1.0, sigma=1.0), uplink=LogNormal(median_s=1.0, sigma=1.0))
     client = np.arange(2000)

@@ -1,4 +1,4 @@
-"""Media of networks on a clock of their own, and transfers over them."""
+"""Parts of scenarios as one run has them, media of networks on a clock of their own, and transfers over them."""
 
 import math
 
@@ -14,6 +14,11 @@ STAR = {"kind": "star", "backhaul": FREE}
 TWO_CELLS = {"kind": "two-tier", "cells": 2, "site_distance_m": 100.0, "fronthaul": FREE, "backhaul": FREE}
 WALK = {"kind": "trace", "points": [[0, 0.0, 0.0, 0.0], [0, 10.0, 100.0, 0.0], [0, 20.0, 0.0, 0.0]]}
 LOST = {"kind": "loss", "node": "bs-0", "from_s": 1.0, "duration_s": 10.0}
+
+
+def of_crowd(law, clients, seed=0, **known):
+    """Return what a law builds for a run of so many clients."""
+    return law.build(RunSetup(clients, Streams(seed), **known))
 
 
 def built(network, positions_m, seed=0):

@@ -94,19 +94,6 @@ def test_two_transfers_worked_by_hand(make, ends, queued):
     assert (book.carried, book.received, book.most) == pytest.approx((5.0, 5.0, most), rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("make", "end", "sent"),
-    [(EqualSharing, 5.0, 1.0), (without_gain, 5.0, 1.0), (MinimumMakespan, 5.0, 1.0), (FirstCome, 4.0, 0.0)],
-)
-def test_cancelling_in_mid_transfer_frees_the_share_at_once(make, end, sent):
-    """A and B bring 4 Hz s each at 0 s; B gives up at 2 s, so A has 3 Hz s left to itself if they shared."""
-    ends, carried, _, medium = play(make, [("a", 0, 4, None), ("b", 0, 4, 2)])
-    assert ends == {"a": pytest.approx(end)}
-    assert carried["b"] == pytest.approx(sent)
-    assert medium.book().lost == pytest.approx(sent)
-    assert medium.book().received == 4
-
-
 @given(st.lists(st.tuples(st.integers(1, 60), st.integers(1, 8)), min_size=1, max_size=8), st.floats(0.0, 5.0))
 def test_transfers_that_start_in_one_event_are_transfers_that_start_one_event_after_another(sizes, later_s):
     """A medium with gains plans once for all joins of an event; the plan is that of joins one by one."""
@@ -322,16 +309,6 @@ def test_ends_are_those_of_exact_arithmetic_and_nothing_gets_lost(rule, lines):
     assert book.presence_s == pytest.approx(book.sojourn_s)
 
 
-def test_bits_on_their_way_are_on_the_books():
-    env = simpy.Environment()
-    for make in RULES.values():
-        medium = SharedSpectrum(env, 1.0, make())
-        flows = [medium.send(4.0, 1.0), medium.send(8.0, 1.0)]
-        env.run(until=env.now + 3.0)
-        assert medium.book().under_way == pytest.approx(3.0)
-        assert sum(flow.sent_bits() for flow in flows) == pytest.approx(3.0)
-
-
 @pytest.mark.parametrize("work", [1e16, 1e19, 1e22])
 @pytest.mark.parametrize("rule", ["equal", "first-come", "together"])
 def test_books_know_how_far_they_are_rounded(rule, work):
@@ -351,14 +328,6 @@ def test_books_know_how_far_they_are_rounded(rule, work):
         endless.cancel()
     with pytest.raises(AuditError, match="uplink carried"):
         check_book("uplink", replace(book, lost=book.lost + 1e-2 + 2 * book.rounding))
-
-
-def test_together_gives_shares_in_proportion_to_work():
-    env = simpy.Environment()
-    medium = SharedSpectrum(env, 6.0, MinimumMakespan())
-    flows = [medium.send(work, 1.0) for work in (1.0, 2.0, 3.0)]
-    env.run(until=0.5)
-    assert [flow.sent_bits() for flow in flows] == pytest.approx([0.5, 1.0, 1.5])
 
 
 def test_together_survives_a_scale_that_shrinks_again_and_again():

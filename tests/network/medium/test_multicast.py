@@ -41,13 +41,6 @@ def test_bits_are_the_inverse_of_times_in_any_order_of_questions(start_s, bits):
     assert [other.time_s(number) for number in bits] == times
 
 
-def test_one_client_has_the_time_of_its_own_link():
-    link, start_s = channel(), np.array([0.37, 12.0])
-    alone = link.transfer_s(np.array([1, 1]), start_s, 5e6)
-    found = [LeastRate(link, np.array([1]), float(instant)).time_s(5e6) for instant in start_s]
-    np.testing.assert_allclose(found, alone, rtol=1e-12)
-
-
 def test_an_outage_of_one_client_is_a_pause_for_all():
     link = channel(rate=ModulationAndCoding(), snr=np.array([1000.0, 0.3]))
     rate = link.rate_bps(np.arange(2)[:, None], np.arange(400)).min(axis=0)

@@ -4,16 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy import special
 
 from fedsim.network import ModulationAndCoding, Nakagami, NoFading, Rayleigh, Shannon
-from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.mcs import SCHEMES, scheme_efficiencies
-from fedsim.streams import Streams
-from tests.support.step_by_step import transfer_over_blocks_s
 
 # TS 38.214, tables 5.2.2.1-2 and 5.2.2.1-3, column "efficiency".
 CQI_64 = [0.1523, 0.2344, 0.3770, 0.6016, 0.8770, 1.1758, 1.4766, 1.9141, 2.4063, 2.7305, 3.3223, 3.9023, 4.5234]
@@ -190,30 +185,3 @@ def test_means_do_not_depend_on_who_else_is_asked_about():
     )
     np.testing.assert_array_equal(law.mean_efficiency(np.array([0.0]), NoFading()), [0.0])
     assert np.all(np.diff(together) >= 0)
-
-
-@settings(max_examples=15)
-@given(level_db=st.floats(-8, 20), blocks=st.floats(0.01, 20), start_s=st.floats(0, 100))
-def test_transfers_wait_through_outages(level_db, blocks, start_s):
-    law = ModulationAndCoding()
-    channel = Channel(np.array([float(linear(level_db))]), 1e5, Rayleigh(coherence_s=0.1), "fading", Streams(3), law)
-    bits = float(channel.ergodic_rate_bps[0]) * 0.1 * blocks
-    took = channel.transfer_s(np.array([0]), np.array([start_s]), bits)[0]
-
-    def rate_bps(block):
-        gain = -math.log1p(-float(Streams(3).uniform("fading", 0, block)))
-        return 1e5 * float(law.efficiency(np.array(float(channel.snr[0]) * gain)))
-
-    slow = transfer_over_blocks_s(rate_bps, 0.1, start_s, bits)
-    assert took == pytest.approx(slow, rel=1e-9, abs=1e-9)
-
-
-@pytest.mark.statistical
-def test_level_of_outage_in_a_steady_start():
-    # The share of blocks without a rate is the Rayleigh distribution at the lowest threshold.
-    law = ModulationAndCoding()
-    channel = Channel(np.array([1.0]), 1e5, Rayleigh(coherence_s=0.1), "fading", Streams(6), law)
-    blocks = 50_000
-    share = np.mean(channel.rate_bps(0, np.arange(blocks)) == 0)
-    theory = 1 - math.exp(-(2 ** CQI_64[0] - 1) * 10**0.3)
-    assert share == pytest.approx(theory, abs=5 * math.sqrt(theory * (1 - theory) / blocks) + 1e-4)

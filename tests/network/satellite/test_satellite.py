@@ -9,10 +9,8 @@ from pydantic import ValidationError
 from fedsim.errors import DataError
 from fedsim.network import NETWORKS
 from fedsim.network.satellite.satellite import EARTH_M, Constellation, WindowFile, Windows
-from fedsim.run_setup import RunSetup
-from fedsim.streams import Streams
 from fedsim.testing import check_network
-from tests.support.media import built
+from tests.support.media import built, of_crowd
 
 ONLY = np.array([0])
 
@@ -74,7 +72,7 @@ def test_an_orbit_by_hand():
     """550 km: 95.5 min by Kepler; at 25 degrees the range is sqrt(R^2 sin^2 + h^2 + 2 R h) - R sin = 1,123 km."""
     orbit = Constellation()
     assert orbit.orbit_s == pytest.approx(2 * np.pi * np.sqrt(6_921_000.0**3 / 3.986004418e14), rel=1e-9)
-    contacts = Constellation(off_track=0.0).build(RunSetup(3, Streams(0)))
+    contacts = of_crowd(Constellation(off_track=0.0), 3)
     sine = np.sin(np.radians(25.0))
     edge_m = np.sqrt((EARTH_M * sine) ** 2 + 550e3**2 + 2 * EARTH_M * 550e3) - EARTH_M * sine
     half_s = contacts.windows.total_s / 2
@@ -88,11 +86,11 @@ def test_an_orbit_by_hand():
 
 
 def test_passes_off_the_track_are_shorter_and_farther_and_many_leave_no_gap():
-    contacts = Constellation(off_track=0.9).build(RunSetup(50, Streams(1)))
+    contacts = of_crowd(Constellation(off_track=0.9), 50, 1)
     order = np.argsort(contacts.nearest)
     assert np.all(np.diff(contacts.windows.total_s[order]) < 0)
     assert np.all(np.diff(contacts.range_m(order, np.zeros(50))) > 0)
-    contacts = Constellation(satellites=60, off_track=0.5).build(RunSetup(20, Streams(1)))
+    contacts = of_crowd(Constellation(satellites=60, off_track=0.5), 20, 1)
     np.testing.assert_allclose(contacts.windows.total_s, contacts.windows.period_s)
 
 
@@ -154,7 +152,7 @@ def test_wrong_files_are_refused(tmp_path, text, why):
     path = tmp_path / "windows.csv"
     path.write_text(text)
     with pytest.raises(DataError, match=why):
-        WindowFile(path=str(path), after="none").build(RunSetup(3, Streams(0)))
+        of_crowd(WindowFile(path=str(path), after="none"), 3)
 
 
 def test_what_follows_the_last_window_is_stated(tmp_path):
@@ -182,7 +180,7 @@ def test_windows_go_over_the_end_of_the_period_and_overlap(tmp_path):
     """From 22:00 to 06:00, in rows that overlap: contact for 8 of 24 hours."""
     path = tmp_path / "windows.csv"
     path.write_text("client;start;end\n0;23:00;06:00\n0;22:00;23:30:00\n")
-    windows = WindowFile(path=str(path), period_s=86400.0).build(RunSetup(1, Streams(0))).windows
+    windows = of_crowd(WindowFile(path=str(path), period_s=86400.0), 1).windows
     assert windows.start_s.tolist() == [[0.0, 79200.0]]
     assert windows.length_s.tolist() == [[21600.0, 7200.0]]
 
