@@ -1,6 +1,7 @@
 """Transfers and fair rates worked out step by step in plain Python, to compare channels and media with."""
 
 import math
+from operator import itemgetter
 
 
 def transfer_over_blocks_s(rate_bps, coherence_s, start_s, bits):
@@ -31,3 +32,37 @@ def filled(routes, capacity):
                 for link, weight in route.items():
                     left[link] = max(0.0, left[link] - weight * level)
     return rates
+
+
+def flows_by_events(capacity, events):
+    """Return when flows arrive over links that they share max-min fairly, and the bits left of each at each event.
+
+    Events are ``(instant, "begin", flow, bits, way)``, ``(instant, "move", flow, way)``, ``(instant, "cancel", flow)``
+    and ``(instant, "capacity", link, value)``; a way is ({link: weight}, delay), or None.
+    """
+    left, ways, ends, seen, now_s = {}, {}, {}, [], 0.0
+    capacity, coming = dict(capacity), sorted(events, key=itemgetter(0))
+    while True:
+        sending = [flow for flow, way in ways.items() if way and flow not in ends]
+        rates = dict(zip(sending, filled([ways[flow][0] for flow in sending], capacity), strict=True))
+        last_bits = {flow: now_s + left[flow] / (rate or 1.0) for flow, rate in rates.items() if rate or not left[flow]}
+        next_s = min([*last_bits.values(), *(event[0] for event in coming[:1])], default=None)
+        if next_s is None:
+            return ends, seen
+        left.update({flow: left[flow] - rate * (next_s - now_s) for flow, rate in rates.items()})
+        now_s = next_s
+        for flow, last_s in last_bits.items():
+            if last_s <= now_s * (1 + 1e-12):
+                left[flow], ends[flow] = 0.0, now_s + ways[flow][1]
+        while coming and coming[0][0] <= now_s:
+            _, what, name, *known = coming.pop(0)
+            if what == "begin":
+                left[name], ways[name] = known
+            elif what == "capacity":
+                capacity[name] = known[0]
+            elif ends.get(name, math.inf) > now_s:
+                ways[name] = known[0] if what == "move" and name not in ends else ways[name]
+                if what == "cancel":
+                    ends.pop(name, None)
+                    ways[name] = None
+            seen.append(dict(left))
