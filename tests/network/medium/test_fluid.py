@@ -102,12 +102,14 @@ def test_all_that_wait_for_a_link_are_told_of_its_first_transfer_and_each_once()
     env = simpy.Environment()
     fluid = Fluid(env, np.array([10.0, 10.0, 10.0]))
     waiting = [fluid.in_use(links) for links in ([0], [0], [0, 1], [1])]
-    fluid.begin(10.0, route(0))
+    flow = fluid.begin(10.0, route(0))
     assert [event.triggered for event in waiting] == [True, True, True, False]
     fluid.begin(10.0, route(1))
     assert waiting[3].triggered
     assert fluid.in_use([1, 2]).triggered, "one in use already"
     assert not fluid.in_use([2]).triggered
+    fluid.move(flow, route(2))
+    assert not fluid.in_use([0]).triggered
 
 
 def test_one_event_waits_and_rates_are_worked_out_once_an_instant():
