@@ -131,20 +131,6 @@ def test_many_transfers_go_as_a_plain_loop_over_the_blocks_says(
     assert medium.fluid.recomputed < 5 * len(transfers)
 
 
-@pytest.mark.parametrize("spectrum", BOTH)
-def test_a_wide_radio_leaves_the_shares_of_the_wires(spectrum):
-    wire = {"kind": "star", "backhaul": {"capacity_bps": 1e4, "delay_s": 0.0}}
-    places = np.random.default_rng(2).uniform(-50, 50, (5, 2))
-    ends = {}
-    for read in ("drawn", "mean"):
-        cell = read_as(read, fading={"kind": "rician", "k_db": 20.0, "coherence_s": 0.05})
-        medium, env = opened(graph(cell, spectrum, wire), places, 3)
-        flows = [medium.uplink(client, 1e4 * (client + 1)) for client in range(5)]
-        ends[read] = [env.run(until=flow.done) or env.now for flow in flows]
-    assert ends["drawn"] == pytest.approx(ends["mean"], rel=1e-9)
-    assert ends["mean"][-1] == pytest.approx(15.0)
-
-
 def test_means_and_constant_gains_are_read_by_name():
     places = np.array([[700.0, 0.0], [500.0, 0.0]])
 
