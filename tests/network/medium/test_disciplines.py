@@ -15,6 +15,7 @@ from fedsim.network.medium.disciplines import DISCIPLINE, EqualSharing, FirstCom
 from fedsim.network.medium.gain_sharing import EqualWithPower, GainSharing
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.spectrum import SharedSpectrum
+from fedsim.network.medium.wifi import RateFair
 from fedsim.network.radio.shares.multiuser_diversity import Window
 from fedsim.rounds.effects.audit.audit import check_book
 from tests.support.media import finish, played
@@ -58,6 +59,7 @@ RULES = {
     "gained": lambda: Gained(Kinds(GAINS)),
     "first-come": FirstCome,
     "together": MinimumMakespan,
+    "rate-fair": RateFair,
 }
 
 
@@ -204,20 +206,27 @@ def test_a_transfer_given_up_while_its_last_bit_travels_is_never_done_and_counts
     check_book("uplink", book)
 
 
+def shares(rule, script, left):
+    """Return the work of each line that a second does."""
+    if rule == "first-come":
+        weight = {line: int((script[line][0], line) == min((script[line][0], line) for line in left)) for line in left}
+    elif rule == "together":
+        weight = left
+    elif rule == "rate-fair":
+        weight = {line: Fraction(1, script[line][2]) for line in left}
+    else:
+        gains = GAINS[len(left)] if rule == "gained" else [1] * 9
+        return {line: Fraction(gains[script[line][2]]) / len(left) for line in left}
+    return {line: Fraction(weight[line]) / sum(weight.values()) for line in left}
+
+
 def brute_force(rule, script):
     """Return ends, work done, waits and the most of a band of 1 Hz, in exact arithmetic from change to change."""
     left, ends, waits, gained, now = {}, {}, {}, Fraction(0), Fraction(0)
     done = {line: Fraction(0) for line in range(len(script))}
     changes = sorted({Fraction(t) for start, *_, cancel in script for t in (start, cancel) if t is not None})
     while changes or left:
-        first, total = min(left, key=lambda line: (script[line][0], line), default=None), sum(left.values())
-        if rule == "first-come":
-            share = {line: Fraction(int(line == first)) for line in left}
-        elif rule == "together":
-            share = {line: left[line] / total for line in left}
-        else:
-            gains = GAINS[len(left)] if left and rule == "gained" else [1] * 9
-            share = {line: Fraction(gains[script[line][2]]) / len(left) for line in left}
+        share = shares(rule, script, left) if left else {}
         until = min((left[line] / share[line] for line in left if share[line]), default=None)
         step = until if until is not None and (not changes or now + until <= changes[0]) else changes[0] - now
         now += step

@@ -19,6 +19,7 @@ from fedsim.network.radio.fading import NoFading
 from fedsim.rounds.effects.audit.audit import check_book
 from fedsim.streams import Streams
 from tests.support.media import built, ends_of, finish, played
+from tests.support.step_by_step import scheduled_by_rate_over_average
 
 BAND_HZ, BLOCK_S = 1e6, 0.02
 SNR = np.array([10.0, 1.0, 100.0, 0.1, 3.0])
@@ -281,24 +282,6 @@ def test_together_gives_parts_with_which_all_would_end_at_one_instant(densest):
     check_book("uplink", medium.book())
 
 
-def slots(snr, fading, window_s, blocks, slot_s=0.001, seed=5):
-    """Return rates and time shares of a scheduler that looks at every slot: the largest rate over its average."""
-    rng, law = np.random.default_rng(seed), Shannon(ceiling="none")
-    average, served, times, measured = np.full(snr.size, 1e-3), np.zeros(snr.size), np.zeros(snr.size), 0
-    per_block = round(fading.coherence_s / slot_s)
-    for block in range(blocks):
-        rate = law.efficiency(snr * fading.gain_quantile(rng.random(snr.size)))
-        for _ in range(per_block):
-            best = int(np.argmax(rate / average))
-            average *= 1 - slot_s / window_s
-            average[best] += rate[best] * slot_s / window_s
-            if block > blocks // 5:
-                served[best] += rate[best]
-                times[best] += 1
-                measured += 1
-    return served / measured, times / measured
-
-
 @pytest.mark.parametrize("window_s", [0.1, pytest.param(1.0, marks=pytest.mark.slow)])
 def test_proportional_fairness_is_that_of_a_scheduler_that_looks_at_every_slot(window_s):
     """SNRs of 0 to 20 dB, of which the higher ones have more of the time."""
@@ -309,6 +292,7 @@ def test_proportional_fairness_is_that_of_a_scheduler_that_looks_at_every_slot(w
     flows = [medium.send(client, 1e12) for client in range(snr.size)]
     env.run(until=blocks * BLOCK_S)
     found = np.array([flow.sent_bits() for flow in flows]) / (blocks * BLOCK_S * BAND_HZ)
-    expected, times = slots(snr, fading, window_s, blocks)
+    gain = fading.gain_quantile(np.random.default_rng(5).random((blocks, snr.size)))
+    expected, times = scheduled_by_rate_over_average(channel.rate.efficiency(snr * gain), window_s / 0.001, 20)
     np.testing.assert_allclose(found, expected, rtol=0.05)
     assert times[-1] - times[0] > 0.05 * window_s
