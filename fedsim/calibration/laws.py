@@ -170,7 +170,6 @@ def _shifted_exponential(times_s: FloatArray, cut: BoolArray) -> _Tried | None:
 
 
 def _other(name: str, times_s: FloatArray, cut: BoolArray) -> _Tried | None:
-    """Return a law of SciPy's with a shape and a scale, from 0 on."""
     from scipy.stats import CensoredData, FitError, gamma, weibull_min
 
     law: Any = {"gamma": gamma, "weibull": weibull_min}[name]
