@@ -1,6 +1,7 @@
 """Transfers and fair rates worked out step by step in plain Python, to compare channels and media with."""
 
 import math
+from itertools import count
 from operator import itemgetter
 
 import numpy as np
@@ -15,6 +16,33 @@ def transfer_over_blocks_s(rate_bps, coherence_s, start_s, bits):
             return now_s + bits / rate - start_s
         bits -= rate * (end_s - now_s)
         now_s, block = end_s, block + 1
+
+
+def pieces_from(start_s, edges_s, rates_bps, after):
+    """Yield the length and the rate of each piece of a trace from an instant on, and what comes after the last one."""
+    period_s = edges_s[-1]
+    for lap in count(int(start_s // period_s)) if after == "repeat" else (0,):
+        for begin_s, end_s, rate_bps in zip(edges_s, edges_s[1:], rates_bps, strict=False):
+            yield max(0.0, lap * period_s + end_s - max(start_s, lap * period_s + begin_s)), rate_bps
+    yield math.inf, rates_bps[-1] if after == "hold" else 0.0
+
+
+def seconds_of(bits, pieces):
+    took_s = 0.0
+    for length_s, rate_bps in pieces:
+        if rate_bps and bits <= rate_bps * length_s:
+            return took_s + bits / rate_bps
+        took_s += length_s
+        bits -= rate_bps * length_s if rate_bps else 0.0
+    return math.inf
+
+
+def bits_within(seconds, pieces):
+    bits = 0.0
+    while seconds > 0:
+        length_s, rate_bps = next(pieces)
+        bits, seconds = bits + rate_bps * min(length_s, seconds), seconds - length_s
+    return bits
 
 
 def filled(routes, capacity):
