@@ -68,7 +68,6 @@ class Log:
         return replace(self, spent_s=self.spent_s[:, rows], **changed)
 
     def round_times_s(self) -> FloatArray:
-        """Return from the first start to the last end of each round, shape (r,); none if the log does not say."""
         if self.round is None or self.start_s is None or self.end_s is None:
             return np.zeros(0)
         return round_times_s(self.round, self.start_s, self.end_s)
@@ -301,6 +300,5 @@ def _cut(outcome: IntArray, cut_in: IntArray, spent_s: FloatArray, where: str, *
 
 
 def _last_phase(spent_s: FloatArray) -> IntArray:
-    """Return the last phase of each participation that took time, shape (n,); the first if none did."""
     spent = np.nan_to_num(spent_s) > 0
     return np.where(spent.any(axis=0), len(PHASES) - 1 - np.argmax(spent[::-1], axis=0), 0)

@@ -248,7 +248,6 @@ class Trace(Component):
 
 
 def _ways(table: Table, clients: int | None, origin: float | str | None) -> Points:
-    """Return each client's (time, x, y), in the order of times."""
     if clients is None:
         clients = 1 + int(identified(table, table.called(*IDS))[0].max(initial=0))
     row, client = owned(table, clients, "any")

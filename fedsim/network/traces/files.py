@@ -135,7 +135,6 @@ class RateFile(Settings):
 
 
 def _numbered(table: Table, trace: str | None) -> IntArray:
-    """Return the number of each row's trace, in the order of numbers or of texts."""
     if trace is None:
         return np.zeros(table.rows, dtype=np.int64)
     place, labels = table.labels(trace)
