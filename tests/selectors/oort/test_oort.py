@@ -189,9 +189,11 @@ def test_the_exploited_are_drawn_in_proportion_to_utility():
 
 def test_who_was_selected_exactly_as_often_as_allowed_is_not_listed():
     view = view_of(4, round=2, participations=np.array([10, 11, 9, 30]))
-    assert blacklist(view, 10, 1.0).tolist() == [False, True, False, True]
-    assert blacklist(view, 10, 0.25).tolist() == [False, False, False, True]
-    assert not blacklist(view, None, 1.0).any()
+    assert blacklist(view, 10, 1.0, rng()).tolist() == [False, True, False, True]
+    assert blacklist(view, 10, 0.25, rng()).tolist() == [False, False, False, True]
+    assert not blacklist(view, None, 1.0, rng()).any()
+    equal = view_of(4, round=2, participations=np.array([30, 30, 9, 30]))
+    assert {int(blacklist(equal, 10, 0.25, rng(seed)).argmax()) for seed in range(30)} == {0, 1, 3}
 
 
 @pytest.mark.parametrize("taken", [[], [7], [3, 7], [7, 3, 0]])
