@@ -54,19 +54,6 @@ def test_median_distance_by_hand():
     assert median_distance(np.zeros((1, 2))) == 1.0
 
 
-@pytest.mark.parametrize(
-    ("kernel", "by_hand"),
-    [
-        ("rbf", math.exp(-0.5 * 1.5**2)),
-        ("matern52", (1 + math.sqrt(5) * 1.5 + 5 * 1.5**2 / 3) * math.exp(-math.sqrt(5) * 1.5)),
-    ],
-)
-def test_kernels_by_hand(kernel, by_hand):
-    points = np.array([[0.0, 0.0], [0.0, 3.0]])
-    covariance = Basis(points, kernel, 2.0, 2, 0.0).covariance(points, points)
-    np.testing.assert_allclose(covariance, [[1, by_hand], [by_hand, 1]], rtol=1e-14)
-
-
 @pytest.mark.parametrize("kernel", ["rbf", "matern52"])
 def test_a_basis_of_all_clients_gives_the_whole_kernel_matrix(kernel):
     points = np.random.default_rng(1).random((30, 3))
