@@ -3,7 +3,6 @@
 import tracemalloc
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,19 +60,6 @@ def test_updates_do_not_drift_from_what_is_learned_at_once():
     alike(step_by_step, at_once, 60)
 
 
-@pytest.mark.parametrize("points_in_basis", [0, 5, 40])
-def test_a_crowd_heard_at_once_is_a_crowd_heard_one_by_one(points_in_basis):
-    points = np.random.default_rng(12).random((60, 3))
-    basis = Basis(points, "rbf", 0.6, points_in_basis, 0.0)
-    together, apart = at(points, basis, 0.1), at(points, basis, 0.1)
-    for round_ in range(3):
-        value = np.random.default_rng(round_).standard_normal(60)
-        together.observe(np.arange(60), value)
-        for client in range(60):
-            apart.observe(np.array([client]), value[[client]])
-    alike(together, apart, 60)
-
-
 def test_a_crowd_heard_at_once_needs_no_matrix_of_its_number_squared():
     """30,000 clients squared would be 7 GB; the coordinates are 15 MB."""
     points = np.random.default_rng(13).random((30_000, 2))
@@ -95,14 +81,3 @@ def test_clients_met_later_are_told_by_those_observed_before():
         later.observe(client, value)
     later.place(np.arange(10, 20), *basis.place(points[10:]))
     alike(together, later, 20)
-
-
-def test_the_mean_follows_the_unit_and_the_deviation_does_not():
-    points = np.random.default_rng(11).random((15, 2))
-    basis = Basis(points, "rbf", 0.5, 5, 0.0)
-    small, large = at(points, basis, 0.2), at(points, basis, 0.2)
-    for client, value in observations(15, 10, seed=12):
-        small.observe(client, value)
-        large.observe(client, 1000 * value)
-    np.testing.assert_allclose(large.posterior(np.arange(15))[0], 1000 * small.posterior(np.arange(15))[0])
-    np.testing.assert_array_equal(large.posterior(np.arange(15))[1], small.posterior(np.arange(15))[1])

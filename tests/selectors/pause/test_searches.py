@@ -16,12 +16,6 @@ from tests.support.families import by_default
 from tests.support.views import play, reports_of, view_of
 
 
-def terms_of(latency, bonus, m):
-    """Terms whose bonus is the one given: alpha is m and gamma 0."""
-    columns = [np.array(values, dtype=float) for values in (latency, bonus, np.zeros(len(latency)))]
-    return Terms(np.arange(len(latency)), *columns, float(m), 0.0, m)
-
-
 def test_energy_and_reward_by_hand():
     ucb, g, p = np.array([0.9, 0.6, 0.4]), np.array([0.02, 0.3, -0.1]), np.array([1.0, 0.5, 0.8])
     terms = Terms(np.arange(3), ucb, g, p, alpha=2.0, gamma=4.0, m=2)
@@ -49,18 +43,6 @@ def test_enumeration_draws_among_equal_sets(chunk, monkeypatch):
 def test_enumeration_refuses_what_would_take_for_ever():
     with pytest.raises(SelectorError, match=r"53194089192720 sets of 15 among 60 candidates.*'pause'"):
         enumerated_cohort(np.ones(60), np.zeros(60), 15, np.random.default_rng(0))
-
-
-@pytest.mark.parametrize("kind", [SaPause, VanillaSaPause])
-@pytest.mark.parametrize("start", ["random", "last"])
-def test_long_walks_at_high_temperature_see_the_best_of_few_sets(kind, start):
-    """28 sets, 3,000 iterations: a walk that is nearly random sees all of them."""
-    rng = np.random.default_rng(1)
-    for _ in range(5):
-        terms = terms_of(rng.random(8), rng.random(8), 2)
-        best = max(terms.energy(np.array(s)) for s in itertools.combinations(range(8), 2))
-        chosen = kind(2, kappa=1.0, start=start).search(terms, rng)
-        assert terms.energy(chosen) == pytest.approx(best)
 
 
 @pytest.mark.parametrize("kind", [SaPause, VanillaSaPause])
