@@ -61,7 +61,7 @@ def blacklist(view: RoundView, after: int | None, share: float, rng: np.random.G
     places, most = np.flatnonzero(listed), int(share * view.clients)
     if places.size > most:
         listed[:] = False
-        listed[places[lowest(-view.participations[places], most, rng)]] = True
+        listed[places[lowest(-view.participations[places].astype(float), most, rng)]] = True
     return listed
 
 
