@@ -16,19 +16,19 @@ The tests of a mutant run in a process of its own, those of the same room and th
 fails. The limit of a test is processor time, twenty seconds and ten times what it takes without a mutant: other work on
 the machine makes no mutant "killed". `--most-s` leaves out the tests that stand far away where there are many: a mutant
 that only they would kill then counts as a survivor.
-Mutants that no test can kill by the rules of `mutant_rules.py`, or for a reason that `same_results.toml` gives, are
+Mutants that no test can kill by the rules of `mutant_rules.py`, or for a reason that `same_results.csv` gives, are
 tested like all others. The shares are printed with them and without.
 Everything is written below `mutants/` and kept there: a second call runs only what is new.
 """
 
 import argparse
 import ast
+import csv
 import json
 import random
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections import Counter
 from collections.abc import Sequence, Set
 from pathlib import Path
@@ -162,8 +162,9 @@ def report(mutants: dict[str, str], drawn: Sequence[str], known: dict[str, dict[
 
 
 def judged() -> list[dict[str, str]]:
-    """Return the mutants that were looked at and give the same results, with the reasons."""
-    return tomllib.loads(Path(__file__).with_name("same_results.toml").read_text())["mutant"]
+    """Return the mutants that give the same results, looked at one by one; `was` and `is` are parts of the change."""
+    with Path(__file__).with_name("same_results.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def explained(name: str, lines: Lines, reasons: Sequence[tuple[str, ...]]) -> str | None:
