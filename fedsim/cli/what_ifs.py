@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fedsim.cli.options import Assignments, DataDir, one_path
+from fedsim.cli.options import Assignments, DataDir, each_once, one_path
 from fedsim.cli.printing import print_lines, print_notes, print_table
 from fedsim.cli.scenarios import Quiet, load_scenario, tell_changed
 from fedsim.cli.studies import Jobs, Store
@@ -44,7 +44,7 @@ def whatif(
     history = read_run(folder)
     if isinstance(history.scenario, Scenario):
         tell_changed(folder, history.scenario.files())
-    values = dict(map(parse_assignment, assignments or ()))
+    values = each_once(map(parse_assignment, assignments or ()))
     if not sensitivity:
         from fedsim.studies.questions.whatif import what_if
 

@@ -60,7 +60,6 @@ def arms_of(histories: Sequence[History]) -> list[str]:
 
 
 def grouped(histories: Sequence[History], arms: Sequence[str]) -> Runs:
-    """Return runs by variant and seed."""
     found: Runs = {}
     for history, arm in zip(histories, arms, strict=True):
         seed = history.scenario.seed

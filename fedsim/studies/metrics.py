@@ -124,7 +124,6 @@ def spent(history: History, unit: str, at_s: FloatArray) -> FloatArray:
 
 
 def watched(history: History, unit: str) -> float:
-    """Return how far a run went."""
     ends_s = history.column("rounds", "end_s")
     return float(spent(history, unit, ends_s[-1:])[0]) if ends_s.size else 0.0
 

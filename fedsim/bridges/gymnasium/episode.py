@@ -26,10 +26,7 @@ class Episode:
     def __init__(self, scenario: Scenario, computing: Mapping[str, Any]) -> None:
         self.scenario, self._decisions = scenario, Decisions()
         self._simulation = Simulation(
-            scenario,
-            on_round=self._after_round,
-            outside=Outside(self._decisions, lambda context: context),
-            **computing,
+            scenario, on_round=self._after_round, outside=Outside(self._decisions, lambda context: context), **computing
         )
         self._stepping = Stepping(self._simulation.server, self._decisions)
         self._evaluation = self._first_evaluation()

@@ -47,7 +47,6 @@ def draw_bands(
     smoothing: int | None = None,
     out: str | Path | None = None,
 ) -> "Figure":
-    """Return a figure of variants, each with its runs by seed."""
     if x not in _X:
         raise RunError(f"x: {x!r} cannot be drawn; allowed: {', '.join(_X)}")
     histories = [history for of in runs.values() for history in of.values()]
