@@ -40,12 +40,13 @@ class StatedWorkload(Workload):
 
     def counted(self, client: IntArray) -> FloatArray | None:
         """Return the samples that are stated, in place of operations too; None where none are."""
-        return self._samples(client)
+        stated = self._stated.of("samples", client)
+        return None if stated is None else np.broadcast_to(np.asarray(stated, dtype=np.float64), client.shape).copy()
 
     def of(self, client: IntArray, narrow: Narrow | None = None) -> tuple[Values, Values, FloatArray]:
         down, up, samples = super().of(client, narrow)
         stated_down, stated_up = self._stated.of("down_bits", client), self._stated.of("up_bits", client)
-        stated_samples = self._samples(client)
+        stated_samples = self.counted(client)
         if stated_down is not None:
             down = stated_down
         if stated_up is not None:
@@ -53,10 +54,6 @@ class StatedWorkload(Workload):
         if stated_samples is not None:
             samples = stated_samples
         return down, up, samples
-
-    def _samples(self, client: IntArray) -> FloatArray | None:
-        stated = self._stated.of("samples", client)
-        return None if stated is None else np.broadcast_to(np.asarray(stated, dtype=np.float64), client.shape).copy()
 
     def _sent(self, update_bits: Values) -> Values:
         """Return the sizes of the messages up with updates of some sizes: masked, with numbers beside them."""
