@@ -154,7 +154,6 @@ class PlainLoop:
         self._moments: dict[int, dict] = {}
 
     def rounds(self, cohorts: Sequence[IntArray]) -> None:
-        """Train each cohort from the mean model of the one before."""
         model = {name: value.clone() for name, value in self._module.state_dict().items()}
         for cohort in cohorts:
             share = 1.0 / len(cohort)
@@ -168,7 +167,6 @@ class PlainLoop:
             torch.cuda.synchronize()
 
     def _train(self, client: int, model: StateDict) -> float:
-        """Train one client; return its mean loss."""
         module, local, rows = self._module, self._job.local, self._rows[client]
         module.load_state_dict(model)
         module.train()

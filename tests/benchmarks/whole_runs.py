@@ -56,7 +56,6 @@ def processor_s() -> float:
 
 
 def measured(name: str, what: str, rounds: int, *, fast: bool) -> None:
-    """Print wall and processor seconds of one run in this process."""
     torch.optim.SGD([torch.zeros(1, requires_grad=True)])
     began, used = time.perf_counter(), processor_s()
     if what == "loop":

@@ -12,7 +12,6 @@ Rows = Iterator[tuple[str, Tables]]
 
 
 def part(kind: str, **options: Any) -> Tables:
-    """Return the table of a part."""
     return {"kind": kind, **options}
 
 
@@ -324,7 +323,6 @@ LAWS = {
 
 
 def private(epsilon: float, eta: float | None, mechanism: str, **options: Any) -> Tables:
-    """Return a geometric budget with a mechanism of Laplace's."""
     budget = part("geometric", epsilon=epsilon, **({} if eta is None else {"eta": eta}))
     return {"budget": budget, "mechanism": part(f"laplace-{mechanism}", **options)}
 
@@ -411,7 +409,6 @@ def graph_nodes(clients: int) -> tuple[list[Tables], list[Tables]]:
 
 
 def given(clients: int) -> Tables:
-    """Return the layout of `graph_nodes`, written in the scenario."""
     nodes, links = graph_nodes(clients)
     return part("given", nodes=nodes, edges=links)
 
@@ -575,7 +572,6 @@ def described(scenario: str, *changes: Mapping[str, Any], **own: Any) -> tuple[s
 
 
 def rules(scenario: str, policy: str, late: str) -> Tables:
-    """Return the policy and the late rule of a scenario, with options that follow from its id."""
     allowed = POLICIES[policy]
     if (policy, late) == ("k-fastest", "partial"):
         allowed = [table for table in allowed if "max_wait_s" in table]
@@ -590,7 +586,6 @@ def lates(policy: str) -> Sequence[str]:
 
 
 def some_rules(scenario: str, policies: Sequence[str] = SAFE) -> Tables:
-    """Return a policy that ends although clients are lost and a late rule."""
     policy = pick(scenario, "policy", policies)
     return {"policy": SAFE_POLICIES[policy], "late": pick(scenario, "late", lates(policy))}
 
@@ -667,7 +662,6 @@ def ends() -> Rows:
 
 
 def at_edges(way: str, merging: str, **rounds: Any) -> Tables:
-    """Return the tables of ten clients at edge servers."""
     network, grouping, backhaul = WAYS[way]
     edges = {"grouping": grouping, "merging": MERGINGS[merging], "backhaul": backhaul, **rounds}
     return {"crowd": {"clients": 10}, "network": network, "rounds": {"edges": edges}}
@@ -909,7 +903,6 @@ def other_kinds() -> Rows:
 
 
 def learned(scenario: str, *changes: Mapping[str, Any], **own: Any) -> tuple[str, Tables]:
-    """Return the id and tables of a scenario in which something is learned."""
     learning = {
         "data": part("digits", train_limit=pick(scenario, "samples", (200, 300))),
         "split": SPLITS[pick(scenario, "split", tuple(SPLITS))],
@@ -1005,7 +998,6 @@ def learning_ends() -> Rows:
 
 
 def scenarios() -> dict[str, Tables]:
-    """Return the tables of all scenarios by id, sorted."""
     found: dict[str, Tables] = {}
     timing = (cross(), selectors(), policies(), ends(), edges(), edges_in_trouble(), faults(), presence(), computing())
     more = (radio(), graphs(), privacy(), remaining(), other_kinds(), staleness())

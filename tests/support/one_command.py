@@ -67,7 +67,6 @@ class Ended:
 
 
 def call(arguments: Sequence[str], limit_s: float = LIMIT_S) -> Ended:
-    """Run a command line as `fedsim` does, in the folder in which this process is."""
     out, errors = io.StringIO(), io.StringIO()
     before, code = sys.argv, 0
     sys.argv = ["fedsim", *arguments]

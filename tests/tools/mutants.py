@@ -52,7 +52,6 @@ QUICK = "fedsim.privacy.budget.xǁGeometricBudgetǁterm__mutmut_1"
 
 
 def main() -> None:
-    """Run a sample of the mutants, then print shares and survivors."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sample", type=int, default=100, help="mutants that are drawn in each room (100)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the draw (1)")
@@ -116,7 +115,6 @@ def draw(mutants: dict[str, str], options: argparse.Namespace) -> list[str]:
 
 
 def same(mutants: dict[str, str], other: Path) -> list[str]:
-    """Return the mutants that another checkout has tested and whose functions are the same here but for docstrings."""
     tested = json.loads((other / RESULTS.name).read_text())
     return sorted(name for name in tested if name in mutants and _code(other, name) == _code(MUTANTS, name))
 
@@ -131,7 +129,6 @@ def _code(folder: Path, mutant: str) -> list[str]:
 
 
 def results(mutants: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """Return what is known of mutants of functions that have not changed since."""
     known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     return {name: entry for name, entry in known.items() if mutants.get(name) == entry["digest"]}
 

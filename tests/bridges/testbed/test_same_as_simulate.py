@@ -68,7 +68,6 @@ def test_a_scenario_that_learns():
 
 
 def random_scenario(number):
-    """Return a random scenario without learning and without edge servers; None if it is refused."""
     tables = random_tables(Seeded(number))
     tables["learning"] = {**NO_LEARNING, "samples_per_client": 10}
     if isinstance(tables["rounds"], dict):
@@ -80,7 +79,6 @@ def random_scenario(number):
 
 
 def said(call):
-    """Return the tables of a run, or what it was refused with."""
     try:
         return table_bytes(call())
     except FedsimError as error:
