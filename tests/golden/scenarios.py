@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.support.options import NETWORK_OPTIONS, SELECTOR_OPTIONS
+from tests.support.options import NETWORK_OPTIONS
 
 Tables = dict[str, Any]
 Rows = Iterator[tuple[str, Tables]]
@@ -58,7 +58,8 @@ SAFE = tuple(SAFE_POLICIES)
 # Others would ask without end for clients with empty batteries.
 SYNCHRONOUS = tuple(policy for policy in SAFE_POLICIES if policy not in OWN_LATE_RULE)
 
-ALL_SELECTORS: dict[str, list[Tables]] = {**SELECTOR_OPTIONS, **SELECTORS}
+OTHER_SELECTORS: dict[str, list[Tables]] = PARTS["other-selectors"]
+ALL_SELECTORS = {**OTHER_SELECTORS, **SELECTORS}
 WITHOUT_COHORT = ("all", "poisson", "fedcs", "fixed-ratio")
 
 
@@ -606,8 +607,8 @@ def remaining() -> Rows:
 
 def other_kinds() -> Rows:
     """Yield kinds that no other block has: selectors, networks, sharing rules, policies, secure sums, compositions."""
-    for kind in sorted(SELECTOR_OPTIONS.keys() - SELECTORS.keys()):
-        yield from of_selector("other", kind, SELECTOR_OPTIONS[kind], ("latency", "cell-equal"))
+    for kind in sorted(OTHER_SELECTORS):
+        yield from of_selector("other", kind, OTHER_SELECTORS[kind], ("latency", "cell-equal"))
     for (name, network), (rule, changes) in itertools.product(OTHER_NETWORKS.items(), OTHER_RULES.items()):
         yield described(f"other/{name}/{rule}", {"network": network}, changes)
     sender = {**BATTERY, "receive_w": 0.05, "transmit_power_dbm": 23.0, "circuit_w": 0.1, "capacity_j": 0.3}
