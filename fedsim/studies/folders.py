@@ -21,7 +21,6 @@ Runs = dict[str, dict[int, History]]
 def compared(
     folders: Sequence[Path], metrics: Sequence[str], baseline: str, horizon: Mapping[str, float], level: float
 ) -> tuple[Runs, Comparison]:
-    """Return the runs of folders by variant and seed, and what differs between every variant and the baseline."""
     histories = [read_run(folder) for folder in folders]
     for folder, history in zip(folders, histories, strict=True):
         if history.unfinished is not None:

@@ -210,6 +210,8 @@ def test_round_times_in_the_long_run_are_those_of_closed_forms(policy, mean_s, m
     assert median == pytest.approx(median_s, rel=0.05)
     assert "100 % within" in (said := steady(history, shares=(1.0,)).sentences[1])
     assert said.endswith("s (no interval).")
+    with pytest.raises(FedsimError, match="level: nan is not allowed"):
+        steady(history, level=math.nan)
     with pytest.raises(FedsimError, match="are too few"):
         steady(simulate(ALL))
 

@@ -88,7 +88,6 @@ def draw_bands(
 
 
 def _curves(of: Mapping[int, History], x: str, y: str, window: int) -> dict[int, Curve]:
-    """Return the curves of runs by seed; a run without a value has none."""
     curves = {}
     for seed, history in of.items():
         at, values = curve_of(history, "round" if x == "round" else "time", y, window)

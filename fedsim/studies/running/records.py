@@ -98,7 +98,6 @@ class Records:
         return max(found, key=lambda one: one.rounds or 0, default=None)
 
     def add(self, ended: Iterable[tuple[Done, bytes]]) -> list[Done]:
-        """Append runs that have ended, and return their records."""
         added = []
         try:
             with (self.folder / _TABLES).open("ab") as tables:
