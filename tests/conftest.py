@@ -103,7 +103,6 @@ def _draw_nothing() -> Generator[None]:
 
 @pytest.fixture
 def figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw the figures of runs."""
     from fedsim import history
     from fedsim.results import recording
 
@@ -113,7 +112,6 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def logged() -> Generator[list[str]]:
-    """Return the messages of fedsim's log, as they come."""
     messages: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
@@ -160,7 +158,6 @@ def small_sets() -> Path:
 
 @pytest.fixture(scope="session")
 def frozen_inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the files that frozen scenarios read."""
     from tests.golden import freeze
 
     folder = tmp_path_factory.mktemp("inputs")

@@ -95,6 +95,7 @@ def test_a_draw_depends_on_its_key_alone(seed, name, keys):
     alone = [float(streams.uniform(name, c, b)) for c, b in keys]
     assert together.tolist() == alone
     assert np.all((together > 0) & (together < 1))
+    assert streams.uniform(name, client[:, None], block).diagonal().tolist() == alone
 
 
 @given(st.integers(0, 2**20), st.integers(0, 2**20), names, names)
@@ -143,12 +144,6 @@ def test_draws_are_uniform_and_uncorrelated_along_each_key(axis):
     assert stats.kstest(u, "uniform").pvalue > 1e-3
     lagged = np.corrcoef(u[:-1], u[1:])[0, 1]
     assert abs(lagged) < 4 / np.sqrt(size), "four standard errors of a correlation of independent draws"
-
-
-def test_uniform_broadcasts():
-    u = Streams(0).uniform("a", np.arange(3)[:, None], np.arange(4))
-    assert u.shape == (3, 4)
-    assert u[2, 1] == float(Streams(0).uniform("a", 2, 1))
 
 
 @pytest.mark.parametrize("size", [1, 2, 31, 200, 201])

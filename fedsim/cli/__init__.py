@@ -17,12 +17,7 @@ from fedsim.cli.studies import compare, sweep
 from fedsim.cli.what_ifs import best, steady, whatif
 from fedsim.errors import StoreWarning
 
-app = typer.Typer(
-    name="fedsim",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+app = typer.Typer(name="fedsim", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 for command in (run, sweep, compare, whatif, best, steady, plot, report, check):
     app.command()(command)
 app.command("list")(list_kinds)
@@ -32,7 +27,6 @@ app.add_typer(store_app, name="store")
 
 
 def main() -> None:
-    """Run the command line and exit with its code."""
     warnings.showwarning = _show_warning
     sys.exit(guarded(app))
 

@@ -38,7 +38,6 @@ def guarded(command: Callable[[], object]) -> int:
 
 
 def show_tracebacks() -> None:
-    """Print tracebacks from now on."""
     os.environ[TRACEBACKS] = "1"
 
 
@@ -74,7 +73,6 @@ def _told(error: BaseException) -> int:
 
 
 def _report(error: BaseException) -> str:
-    """Return the paragraph on an error that no part of fedsim expects."""
     frames = traceback.extract_tb(error.__traceback__)
     at = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
     reason = " ".join(str(error).split())[:300]

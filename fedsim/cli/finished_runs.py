@@ -22,8 +22,7 @@ def plot(
     y: Annotated[
         str,
         typer.Option(
-            "--y",
-            help="accuracy, loss, leakage, mean_leakage, duration, energy, a metric; clients: their accuracies.",
+            "--y", help="accuracy, loss, leakage, mean_leakage, duration, energy, a metric; clients: their accuracies."
         ),
     ] = "accuracy",
     smoothing: Annotated[
@@ -108,7 +107,6 @@ def report(
 
 
 def _command(folder: Path, values: Mapping[str, Any], name: str) -> str:
-    """Return the command that runs the scenario of a folder with other values, in a folder beside it."""
     changes = " ".join(f"--set {path}={value}" for path, value in values.items())
     file, out = shlex.quote(str(folder / "scenario.toml")), shlex.quote(f"{folder}-{name}")
     return f"fedsim run {file} {changes} --out {out}"

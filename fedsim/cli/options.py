@@ -16,7 +16,6 @@ def one_path(value: Path | None) -> Path | None:
 
 
 def each_path(values: list[Path]) -> list[Path]:
-    """Refuse paths that no file system takes."""
     return [check_path(value, FedsimError) for value in values]
 
 

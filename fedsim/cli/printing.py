@@ -58,6 +58,5 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 def print_notes(*notes: str) -> None:
-    """Print what is said of runs, on standard error."""
     for note in notes:
         typer.echo(f"fedsim: {note}", err=True)

@@ -53,8 +53,7 @@ def run(
         str, typer.Option("--keep-models", help="Models that stay in the store: all, last or 'every N'.")
     ] = "all",
     save_models: Annotated[
-        int | None,
-        typer.Option("--save-models", metavar="N", min=1, help="Keep the model after each N-th round too."),
+        int | None, typer.Option("--save-models", metavar="N", min=1, help="Keep the model after each N-th round too.")
     ] = None,
     no_plugins: NoPlugins = False,
     quiet: Quiet = False,

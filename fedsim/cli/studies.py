@@ -86,7 +86,7 @@ def sweep(
         study = Study.of(
             load_scenario(file, assignments, plugins=True),
             grid=each_once(map(_values, grid or ())),
-            zipped=each_once(map(_values, zipped or ())),
+            zipped=each_once(_values(one, "--zip") for one in zipped or ()),
             seeds=_seeds(seeds or "5"),
             name=name,
             metrics=metrics or (),
@@ -217,13 +217,13 @@ def _is_study(file: Path) -> bool:
         return False  # as a scenario it is refused in words
 
 
-def _values(text: str) -> tuple[str, list[Any]]:
+def _values(text: str, option: str = "--grid") -> tuple[str, list[Any]]:
     """Return path and values of ``a.b=x,y``; commas within brackets, braces and quotes part nothing."""
     from fedsim.scenario import parse_assignment
 
     path, equals, rest = text.partition("=")
-    if not equals:
-        raise FedsimError(f"--grid {text}: is not of the form path.to.field=value,value")
+    if not equals or not path.strip():
+        raise FedsimError(f"{option} {text}: is not of the form path.to.field=value,value")
     return path.strip(), [parse_assignment(f"{path}={one}")[1] for one in _parted(rest)]
 
 

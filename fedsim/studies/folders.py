@@ -21,7 +21,6 @@ Runs = dict[str, dict[int, History]]
 def compared(
     folders: Sequence[Path], metrics: Sequence[str], baseline: str, horizon: Mapping[str, float], level: float
 ) -> tuple[Runs, Comparison]:
-    """Return the runs of folders by variant and seed, and what differs between every variant and the baseline."""
     histories = [read_run(folder) for folder in folders]
     for folder, history in zip(folders, histories, strict=True):
         if history.unfinished is not None:
@@ -60,7 +59,6 @@ def arms_of(histories: Sequence[History]) -> list[str]:
 
 
 def grouped(histories: Sequence[History], arms: Sequence[str]) -> Runs:
-    """Return runs by variant and seed."""
     found: Runs = {}
     for history, arm in zip(histories, arms, strict=True):
         seed = history.scenario.seed

@@ -87,6 +87,8 @@ def metric(name: str) -> Metric:
         return Metric(name, unit, -1, lambda h: _first(h, quantity, sign, value, unit), unit)
     if found := _BUDGET.fullmatch(name):
         limit, quantity, unit = float(found["value"]), found["metric"], found["unit"]
+        if not 0 < limit < math.inf:
+            raise FedsimError(f"metric: {name!r} is not allowed; allowed: a budget above 0, and finite")
         better = -1 if quantity == "loss" else 1 if quantity == "accuracy" else 0
         return Metric(name, "", better, lambda h: _at(h, quantity, limit, unit), unit, limit)
     if found := _QUANTILE.fullmatch(name):
@@ -124,7 +126,6 @@ def spent(history: History, unit: str, at_s: FloatArray) -> FloatArray:
 
 
 def watched(history: History, unit: str) -> float:
-    """Return how far a run went."""
     ends_s = history.column("rounds", "end_s")
     return float(spent(history, unit, ends_s[-1:])[0]) if ends_s.size else 0.0
 
@@ -211,7 +212,6 @@ def _total(history: History, unit: str) -> float:
 
 
 def _fixed(name: str, unit: str, better: int, of: Callable[[History], float | None]) -> Metric:
-    """Return a metric of a whole run; None is no value."""
     return Metric(name, unit, better, lambda h: Value(math.nan if (found := of(h)) is None else float(found)))
 
 

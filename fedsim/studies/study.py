@@ -21,6 +21,7 @@ from fedsim.scenario.toml import parse_toml
 from fedsim.studies.metrics import UNITS, metric, needs
 
 Values = Mapping[str, Any]
+_MOST_SEEDS: Final = 1_000_000
 _FIELDS: Final = ("name", "base", "seeds", "set", "grid", "zip", "variants", "metrics", "baseline", "horizon", "level")
 
 
@@ -190,6 +191,8 @@ class Study:
         """
         scenario = Scenario.of(base)
         seeds, across, beside = several(seeds), lists(grid), lists(zipped)
+        if isinstance(seeds, int) and seeds > _MOST_SEEDS:
+            raise StudyError(f"seeds: {seeds} is not allowed; allowed: up to {_MOST_SEEDS:,} seeds")
         many = seeds if isinstance(seeds, Iterable) else (seeds,)
         numbers = range(scenario.seed, scenario.seed + seeds) if isinstance(seeds, int) else many
         found = [Variant(str(key), dict(values)) for key, values in (variants or {}).items()]

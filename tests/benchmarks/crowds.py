@@ -35,7 +35,6 @@ def timing_only(clients: int, network: dict, rounds: dict, selector: dict, **tab
 
 
 def seconds(work, *arguments) -> float:
-    """Return how much processor time a call takes."""
     began = time.process_time()
     work(*arguments)
     return time.process_time() - began

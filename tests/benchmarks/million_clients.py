@@ -29,7 +29,6 @@ NETWORKS = {"two-speed": {"kind": "pause-two-speed"}, "cell": cell("dedicated", 
 
 class NoRows(Recorder):
     def add_columns(self, table, /, **columns) -> None:
-        """Forget the participations of a cohort."""
         if table != "participations":
             super().add_columns(table, **columns)
 

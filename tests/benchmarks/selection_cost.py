@@ -65,7 +65,6 @@ def play(kind: str, clients: int, cohort: int, rounds: int) -> list[float]:
 
 
 def measure(kind: str, cohort: int, rounds: int, most_s: float) -> tuple[list[str], str, str]:
-    """Return the cells of a row: milliseconds by size, growth, and the first round."""
     cells: list[str] = []
     later: list[float] = []
     compares = "update" in SELECTORS.load(kind).needs or SELECTORS.load(kind).uses_labels

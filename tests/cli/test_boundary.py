@@ -1,12 +1,12 @@
 """Whatever ends a command becomes a paragraph and an exit code."""
 
 import errno
-import sys
 
 import pytest
 
 from fedsim.cli.boundary import guarded
 from fedsim.errors import TRACEBACKS, DataError
+from tests.support.one_command import call
 
 
 def ending(error):
@@ -55,14 +55,9 @@ def test_tracebacks_are_printed_on_request(capsys, monkeypatch):
     assert "in command" in told
 
 
-def test_the_option_prints_tracebacks(capsys, monkeypatch, tmp_path):
-    from fedsim import cli
-
+def test_the_option_prints_tracebacks(monkeypatch, tmp_path):
     monkeypatch.setenv(TRACEBACKS, "0")
-    monkeypatch.setattr(sys, "argv", ["fedsim", "--traceback", "check", str(tmp_path / "none.toml")])
-    with pytest.raises(SystemExit):
-        cli.main()
-    told = capsys.readouterr().err
+    told = call(["--traceback", "check", str(tmp_path / "none.toml")]).errors
     assert told.startswith("Traceback")
     assert told.rstrip().endswith("a scenario is a TOML file")
 

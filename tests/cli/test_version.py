@@ -18,7 +18,6 @@ NAMES = ["fedsim", "code", "python", "platform", "processor", "libraries", "grap
 
 
 def told():
-    """What is printed, by the first word of its line."""
     return dict(line.split(" ", 1) for line in version_lines())
 
 

@@ -8,7 +8,8 @@ import warnings
 import numpy as np
 import pytest
 
-from fedsim import Scenario, cli
+from fedsim import Scenario
+from tests.support.one_command import call
 
 SCENARIO = """
 name = "tiny"
@@ -22,7 +23,7 @@ selector = { kind = "uniform", cohort = 2 }
 LONG = "a" * 300
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     (tmp_path / "tiny.toml").write_text(SCENARIO)
     monkeypatch.chdir(tmp_path)
@@ -32,25 +33,13 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.fixture
-def fedsim(folder, monkeypatch, capsys):
-    """Run a command in this process; return its exit code, output and errors."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["fedsim", *arguments])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        told = capsys.readouterr()
-        return end.value.code, told.out, told.err
-
-    return run
-
-
-def is_refused(told, words):
-    code, _, errors = told
-    assert code == 2, errors
-    assert words in " ".join(errors.replace("│", " ").split())
-    assert "Traceback" not in errors
+def is_refused(line, *words):
+    ended = call(line)
+    assert ended.code == 2, ended.errors
+    told = " ".join(ended.errors.replace("│", " ").split())
+    assert not [word for word in words if word not in told], told
+    assert "Traceback" not in ended.errors
+    return ended.errors
 
 
 def graph(cells=2, **more):
@@ -104,10 +93,10 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("case", SETTINGS)
-def test_wrong_settings(case, fedsim):
+def test_wrong_settings(case):
     values, words = SETTINGS[case]
     sets = [part for path, value in values.items() for part in ("--set", f"{path}={value}")]
-    is_refused(fedsim("run", "tiny.toml", *sets, "--quiet"), words)
+    is_refused(["run", "tiny.toml", *sets, "--quiet"], words)
 
 
 GOOD = """
@@ -185,16 +174,14 @@ def test_the_good_scenario_is_good():
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_wrong_files(what, fedsim, folder):
+def test_wrong_files(what, folder):
     old, new, said = WRONG[what]
     assert old in GOOD
     (folder / "wrong.toml").write_text(GOOD.replace(old, new))
-    told = fedsim("run", "wrong.toml", "--out", "out")
-    for words in said:
-        is_refused(told, words)
-    assert told[2].startswith("fedsim: wrong.toml: ")
+    told = is_refused(["run", "wrong.toml", "--out", "out"], *said)
+    assert told.startswith("fedsim: wrong.toml: ")
     assert not (folder / "out").exists()
-    assert len(told[2].splitlines()) <= 4, "a paragraph, not a page"
+    assert len(told.splitlines()) <= 4, "a paragraph, not a page"
 
 
 COMMANDS = {
@@ -230,33 +217,32 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("case", COMMANDS)
-def test_wrong_command_lines(case, fedsim, folder):
+def test_wrong_command_lines(case, folder):
     (folder / "latin.toml").write_bytes('name = "café"'.encode("latin-1"))
     (folder / "empty").mkdir()
-    arguments, words = COMMANDS[case]
-    is_refused(fedsim(*arguments), words)
+    is_refused(*COMMANDS[case])
     assert not (folder / "runs").exists(), "nothing is written before everything is checked"
 
 
-def test_traces_beyond_the_clock_are_refused(fedsim, folder):
+def test_traces_beyond_the_clock_are_refused(folder):
     np.savez(folder / "late.npz", offset=[0, 1], start_s=[1e17], end_s=[1e17 + 64], period_s=[1e18])
-    value = "{kind = 'traces', path = 'late.npz'}"
-    told = fedsim("run", "tiny.toml", "--set", f"devices.availability={value}")
-    is_refused(told, "start_s, row 1: 1e+17 is not allowed")
+    value = "devices.availability={kind = 'traces', path = 'late.npz'}"
+    is_refused(["run", "tiny.toml", "--set", value], "start_s, row 1: 1e+17 is not allowed")
 
 
 @pytest.mark.usefixtures("figures")
-def test_markup_is_text(fedsim, folder):
+def test_markup_is_text():
     for name in ("[bold]x", "[/bold]y"):
-        code, out, errors = fedsim("run", "tiny.toml", "--out", name)
-        assert (code, errors) == (0, "")
-        assert f"{name}/round_durations.png" in out
-    code, out, _ = fedsim("data", "--data-dir", "[/bold]z")
-    assert code == 0
-    assert "data sets in [/bold]z" in out
+        ran = call(["run", "tiny.toml", "--out", name])
+        assert (ran.code, ran.errors) == (0, "")
+        assert f"{name}/round_durations.png" in ran.out
+    told = call(["data", "--data-dir", "[/bold]z"])
+    assert told.code == 0
+    assert "data sets in [/bold]z" in told.out
+    plot = ["plot", "[bold]x", "--y", "duration", "--out"]
     for out in ("", ".", "x", "x.[bold]", "folder/"):
-        is_refused(fedsim("plot", "[bold]x", "--y", "duration", "--out", out), "a figure needs a name that ends in .")
-    is_refused(fedsim("plot", "[bold]x", "--y", "duration", "--out", LONG + ".png"), "304 bytes is too long")
+        is_refused([*plot, out], "a figure needs a name that ends in .")
+    is_refused([*plot, LONG + ".png"], "304 bytes is too long")
 
 
 PLUGIN = """
@@ -270,32 +256,29 @@ class Own:
 """
 
 
-def test_check_says_what_it_imports_and_can_be_kept_from_it(fedsim, folder, monkeypatch):
+def test_check_says_what_it_imports_and_can_be_kept_from_it(folder, monkeypatch):
     (folder / "own_and_only.py").write_text(PLUGIN)
-    is_refused(
-        fedsim("check", "tiny.toml", "--set", "selector=own_and_only:Own", "--no-plugins"), "--no-plugins is given"
-    )
-    is_refused(
-        fedsim("run", "tiny.toml", "--set", "selector=own_and_only:Own", "--no-plugins"), "--no-plugins is given"
-    )
+    own = ["tiny.toml", "--set", "selector=own_and_only:Own"]
+    for command in ("check", "run"):
+        is_refused([command, *own, "--no-plugins"], "--no-plugins is given")
     assert not (folder / "effect").exists()
-    code, out, errors = fedsim("check", "tiny.toml", "--set", "selector=own_and_only:Own")
-    assert code == 0
-    assert "valid, digest" in out
-    assert f"its module 'own_and_only' ({folder / 'own_and_only.py'}) was imported" in errors
+    checked = call(["check", *own])
+    assert checked.code == 0
+    assert "valid, digest" in checked.out
+    assert f"its module 'own_and_only' ({folder / 'own_and_only.py'}) was imported" in checked.errors
     assert (folder / "effect").read_text() == "imported"
     monkeypatch.delitem(sys.modules, "own_and_only")
-    code, out, errors = fedsim("check", "tiny.toml", "--no-plugins")
-    assert (code, errors) == (0, "")
-    _, out, _ = fedsim("check", "--help")
-    assert "plug-in" in out
-    assert "--no-plugins" in out
+    checked = call(["check", "tiny.toml", "--no-plugins"])
+    assert (checked.code, checked.errors) == (0, "")
+    told = call(["check", "--help"]).out
+    assert "plug-in" in told
+    assert "--no-plugins" in told
 
 
 @pytest.mark.parametrize("text", ["raise RuntimeError('[/bold] no')", "import sys; sys.exit(7)", "raise BaseException"])
-def test_plugins_that_fail_on_import(fedsim, folder, text):
+def test_plugins_that_fail_on_import(folder, text):
     (folder / "own_failing.py").write_text(f"class Own: ...\n{text}\n")
-    is_refused(fedsim("check", "tiny.toml", "--set", "selector=own_failing:Own"), "'own_failing'")
+    is_refused(["check", "tiny.toml", "--set", "selector=own_failing:Own"], "'own_failing'")
 
 
 def start(arguments, folder, **more):
@@ -315,20 +298,12 @@ FULL = b"fedsim: the output cannot be written: No space left on device; allowed:
 
 
 @pytest.mark.slow
-def test_terminals_without_utf8_and_without_room(folder):
-    plain = start(["list", "staleness-laws"], folder, **PLAIN)
-    assert (plain.returncode, plain.stderr) == (0, b"")
-    assert plain.stdout.isascii()
+def test_terminals_and_runs_without_utf8_home_and_room(folder):
+    for line in (["list", "staleness-laws"], ["run", "tiny.toml"]):
+        plain = start(line, folder, **PLAIN)
+        assert (plain.returncode, plain.stderr) == (0, b"")
+        assert plain.stdout.isascii()
     with open("/dev/full", "wb") as full:  # noqa: PTH123
-        done = start(["list", "staleness-laws"], folder, stdout=full)
-    assert (done.returncode, done.stderr) == (2, FULL)
-
-
-@pytest.mark.slow
-def test_a_whole_run_without_utf8_home_and_room(folder):
-    plain = start(["run", "tiny.toml"], folder, **PLAIN)
-    assert (plain.returncode, plain.stderr) == (0, b"")
-    assert plain.stdout.isascii()
-    with open("/dev/full", "wb") as full:  # noqa: PTH123
-        assert start(["report", "runs/tiny"], folder, stdout=full).returncode == 2
-        assert start(["run", "tiny.toml", "--force"], folder, stdout=full).returncode == 2
+        for line in (["list", "staleness-laws"], ["report", "runs/tiny"], ["run", "tiny.toml", "--force"]):
+            done = start(line, folder, stdout=full)
+            assert (done.returncode, done.stderr) == (2, FULL), line

@@ -34,7 +34,6 @@ def scenario(edges=None, **tables):
 
 
 def but_for_the_edge(table):
-    """Return a table without the column that says which edge server it was."""
     return table.drop_columns("edge") if "edge" in table.column_names else table
 
 

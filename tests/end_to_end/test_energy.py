@@ -40,7 +40,6 @@ def scenario(**tables):
 
 
 def check(history):
-    """Some ran empty, and nobody paid more than there was; that accounts agree is a law of all runs of the tests."""
     outcome, energy_j = (history.column("participations", name) for name in ("outcome", "energy_j"))
     assert {"delivered", "dropped"} <= set(outcome)
     assert energy_j.min() > 0

@@ -2,11 +2,10 @@
 
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
-from fedsim import cli
+from tests.support.one_command import call
 
 PARTS = """
 import numpy as np
@@ -49,22 +48,16 @@ local = { learning_rate = 0.5 }
 
 
 @pytest.mark.parametrize("beside_the_file", [True, False])
-def test_modules_are_found_beside_the_file_and_in_the_current_folder(beside_the_file, tmp_path, monkeypatch, capsys):
-    assert _run(tmp_path, monkeypatch, beside_the_file) == 0, capsys.readouterr()
-    metrics = json.loads((tmp_path / "out" / "summary.json").read_text())["final_metrics"]
-    assert set(metrics) == {"accuracy", "perplexity"}
-
-
-def _run(place: Path, monkeypatch, beside):
+def test_modules_are_found_beside_the_file_and_in_the_current_folder(beside_the_file, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.delitem(sys.modules, "parts_of_mine", raising=False)
-    (place / "here").mkdir()
-    (place / "elsewhere").mkdir()
-    monkeypatch.chdir(place / "elsewhere")
-    (place / "here" / "own.toml").write_text(SCENARIO)
-    (place / ("here" if beside else "elsewhere") / "parts_of_mine.py").write_text(PARTS)
-    line = ["run", str(place / "here" / "own.toml"), "--out", str(place / "out"), "--executor", "sequential"]
-    monkeypatch.setattr(sys, "argv", ["fedsim", *line, "--quiet"])
-    with pytest.raises(SystemExit) as end:
-        cli.main()
-    return end.value.code
+    for name in ("here", "elsewhere"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    (tmp_path / "here" / "own.toml").write_text(SCENARIO)
+    (tmp_path / ("here" if beside_the_file else "elsewhere") / "parts_of_mine.py").write_text(PARTS)
+    line = ["run", str(tmp_path / "here" / "own.toml"), "--out", str(tmp_path / "out"), "--executor", "sequential"]
+    ended = call([*line, "--quiet"])
+    assert ended.code == 0, ended
+    metrics = json.loads((tmp_path / "out" / "summary.json").read_text())["final_metrics"]
+    assert set(metrics) == {"accuracy", "perplexity"}

@@ -8,13 +8,13 @@ from typer.testing import CliRunner
 
 from fedsim import Scenario, simulate
 from fedsim.cli import app
-from fedsim.cli.boundary import guarded
 from fedsim.errors import FedsimError
 from fedsim.learning import FedAvgM
 from fedsim.results import read_run, read_summary
 from fedsim.results import run as run_in_folder
 from fedsim.selectors import Cohort, validation
 from tests.support import lies
+from tests.support.one_command import call
 
 FLAT = {"kind": "battery", "capacity_j": 10.0, "compute_w": 1000.0, "least_charge": 0.5}
 
@@ -111,7 +111,7 @@ def test_rounds_before_a_lie_are_kept(checked, tmp_path, monkeypatch):
     assert (history.rounds.num_rows, history.participations.num_rows) == (7, 14)
 
 
-def test_the_terminal_names_a_failing_part_in_five_lines(tmp_path, monkeypatch, capsys):
+def test_the_terminal_names_a_failing_part_in_five_lines(tmp_path, monkeypatch):
     """Round 2 fails in the second line of its method; the traceback is printed on request alone."""
     monkeypatch.setenv("FEDSIM_TRACEBACK", "0")
     monkeypatch.syspath_prepend(tmp_path)
@@ -126,8 +126,9 @@ def test_the_terminal_names_a_failing_part_in_five_lines(tmp_path, monkeypatch, 
     file = tmp_path / "failing.toml"
     file.write_text(Scenario(**tables).to_toml())
     arguments = ["run", str(file), "--out", str(tmp_path / "out"), "--no-store", "--quiet"]
-    assert guarded(lambda: app(arguments)) == 2
-    lines = capsys.readouterr().err.splitlines()
+    ended = call(arguments)
+    lines = ended.errors.splitlines()
+    assert ended.code == 2
     assert lines[:4] == [
         "fedsim: Failing.select failed with ZeroDivisionError: integer division or modulo by zero",
         "  where: my_failing_part.py, line 3, in select",
@@ -135,8 +136,9 @@ def test_the_terminal_names_a_failing_part_in_five_lines(tmp_path, monkeypatch, 
         "  round: 2",
     ]
     assert len(lines) == 5
-    assert guarded(lambda: app(["--traceback", *arguments])) == 2
-    assert "Traceback" in capsys.readouterr().err
+    ended = call(["--traceback", *arguments])
+    assert ended.code == 2
+    assert "Traceback" in ended.errors
 
 
 BEFORE_A_RUN = """
@@ -208,9 +210,7 @@ class NoLinks(Network):
         ("network", "NoLinks", "network: NoLinks.build returned a int", None, "0"),
     ],
 )
-def test_what_fails_before_the_first_round_has_five_lines(
-    slot, kind, what, client, second, tmp_path, monkeypatch, capsys
-):
+def test_what_fails_before_the_first_round_has_five_lines(slot, kind, what, client, second, tmp_path, monkeypatch):
     """`check` makes the parts; a run also builds with them, at second 0."""
     monkeypatch.setenv("FEDSIM_TRACEBACK", "0")
     monkeypatch.syspath_prepend(tmp_path)
@@ -219,12 +219,11 @@ def test_what_fails_before_the_first_round_has_five_lines(
     file.write_text(Scenario(**lies.BASE).to_toml())
     part = ["--set", f"{slot}={{kind='parts_before_a_run:{kind}'}}"]
     for line in (["check", str(file)], ["run", str(file), "--out", str(tmp_path / "out"), "--no-store", "--quiet"]):
-        code = guarded(lambda line=line: app([*line, *part]))
-        said = capsys.readouterr().err.splitlines()
-        if line[0] == "check" and second is not None:
-            assert code == 0
+        ended = call([*line, *part])
+        assert ended.code == (0 if line[0] == "check" and second is not None else 2)
+        if not ended.code:
             continue
-        assert code == 2
+        said = ended.errors.splitlines()
         assert said[0] == f"fedsim: {what}"
         assert said[1].split(":")[0].strip() in ("where", "allowed")
         assert said[2:] == [

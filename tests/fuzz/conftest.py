@@ -13,7 +13,6 @@ from tests.support.one_command import CHEAPER
 
 @pytest.fixture(autouse=True, scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Return the folder in which commands run: no figures, no store, and no long waits."""
     folder, before = tmp_path_factory.mktemp("fuzz"), Path.cwd()
     with pytest.MonkeyPatch.context() as patch:
         for part, name, value in CHEAPER:

@@ -40,7 +40,6 @@ def files(place):
 
 
 def answers(read: Read, path: Path, content: bytes, files) -> None:
-    """Run the commands that read a file with other content."""
     said, numbers, restore = files
     before = path.read_bytes()
     for line in read.lines:

@@ -113,7 +113,6 @@ def _write_topologies(folder: Path) -> None:
 
 
 def _write_images(folder: Path, luck: np.random.Generator) -> None:
-    """Write random images of 28 x 28 pixels in the files of MNIST."""
     folder.mkdir(parents=True)
     for part, count in (("train", 80), ("t10k", 40)):
         labels = np.arange(count, dtype=np.uint8) % 10

@@ -2,74 +2,48 @@
 
 import hashlib
 import itertools
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from tests.support.options import NETWORK_OPTIONS, SELECTOR_OPTIONS
+from tests.support.options import NETWORK_OPTIONS
 
 Tables = dict[str, Any]
 Rows = Iterator[tuple[str, Tables]]
 
 
 def part(kind: str, **options: Any) -> Tables:
-    """Return the table of a part."""
     return {"kind": kind, **options}
 
 
-def variants(kind: str, *options: Tables) -> list[Tables]:
-    """Return the tables of one kind with each of several sets of options."""
-    return [part(kind, **one) for one in options or ({},)]
+PARTS = tomllib.loads(Path(__file__).with_name("parts.toml").read_text())
+
+
+def parts(group: str) -> dict[str, Any]:
+    """Return the parts of a group by name; a table without a kind has that of its name."""
+    return {name: {"kind": name, **table} if isinstance(table, dict) else table for name, table in PARTS[group].items()}
+
+
+def variants(group: str) -> dict[str, list[Tables]]:
+    """Return each kind of a group with each of its sets of options."""
+    return {kind: [part(kind, **one) for one in options] for kind, options in PARTS[group].items()}
+
+
+AVAILABILITIES, COMPUTES, DROPOUTS, ENERGIES = map(parts, ("availabilities", "computes", "dropouts", "energies"))
+FADINGS, RATES, PATH_LOSSES, SHADOWINGS = map(parts, ("fadings", "rates", "path-losses", "shadowings"))
+PLACEMENTS, LAWS, GROUPINGS, MERGINGS = map(parts, ("placements", "latency-laws", "groupings", "mergings"))
+STALENESS, MODELS, SPLITS = map(parts, ("staleness", "models", "splits"))
+FAULTS, LOCALS, MOBILITIES, PRIVACIES = (PARTS[name] for name in ("faults", "locals", "mobilities", "privacies"))
+SELECTORS, TROUBLES, POLICIES, LATE = PARTS["selectors"], PARTS["troubles"], variants("policies"), variants("late")
+BATTERY = ENERGIES["battery"]
 
 
 TIMING = part("none", model_bits=3e5, samples_per_client=50, flops_per_sample=2e5)
 DEADLINE = part("deadline", deadline_s=2.0)
 
 
-# Parts: every kind with several sets of options
-
-STALENESS = {
-    "constant": part("constant"),
-    "polynomial": part("polynomial", a=0.8),
-    "hinge": part("hinge", a=0.5, b=1.0),
-    "exponential": part("exponential", a=0.6),
-    "deviation": part("deviation", beta=0.5, scale=0.7),
-}
-POLICIES = {
-    "adaptive-deadline": variants(
-        "adaptive-deadline",
-        {"initial_s": 1.5, "shortest_s": 0.5},
-        {"initial_s": 3.0, "quantile": 0.5, "margin": 1.2, "window": 2, "growth": 2.0, "longest_s": 4.0},
-    ),
-    "deadline": variants("deadline", {"deadline_s": 2.0}, {"deadline_s": 1.1}, {"deadline_s": 5.0}),
-    "fedasync": variants(
-        "fedasync",
-        {"concurrency": 3},
-        {"concurrency": 2, "mixing": 0.9, "staleness": STALENESS["hinge"], "max_staleness": 1, "give_up_s": 4.0},
-    ),
-    "fedbuff": variants(
-        "fedbuff",
-        {"concurrency": 3, "buffer": 2, "max_staleness": 1, "give_up_s": 5.0},
-        {"concurrency": 4, "buffer": 3, "server_rate": 0.7, "staleness": STALENESS["exponential"]},
-    ),
-    "k-fastest": variants(
-        "k-fastest", {"k": 2, "max_wait_s": 20.0}, {"k": 1, "over_selection": 3.0}, {"k": 3, "max_wait_s": 1.5}
-    ),
-    "moving-average": variants(
-        "moving-average", {"initial_s": 2.0, "target_share": 0.7, "growth": 1.5}, {"initial_s": 5.0, "alpha": 0.6}
-    ),
-    "quorum": variants(
-        "quorum", {"share": 0.5, "min_wait_s": 0.5, "max_wait_s": 3.0}, {"share": 1.0, "max_wait_s": 2.5}
-    ),
-    "safa": variants("safa", {"share": 0.4, "max_wait_s": 3.0, "lag": 1}, {"share": 0.7, "max_wait_s": 2.0, "lag": 0}),
-    "wait-for-all": variants("wait-for-all"),
-}
 OWN_LATE_RULE = ("fedasync", "fedbuff", "safa")
-LATE = {
-    "cancel": variants("cancel"),
-    "drop": variants("drop"),
-    "partial": variants("partial", {}, {"least_work": 0.4}),
-    "stale": variants("stale", {}, {"weight": STALENESS["deviation"], "max_staleness": 2}, {"max_staleness": 0}),
-}
 RULES = [
     (policy, late)
     for policy in POLICIES
@@ -84,78 +58,8 @@ SAFE = tuple(SAFE_POLICIES)
 # Others would ask without end for clients with empty batteries.
 SYNCHRONOUS = tuple(policy for policy in SAFE_POLICIES if policy not in OWN_LATE_RULE)
 
-SELECTORS = {
-    "all": [{}],
-    "bsfl": [{}, {"confidence": "crowd", "alpha": 3.0}, {"time_index": "reference-code", "tau_min_s": 0.3}],
-    "clustered-similarity": [
-        {},
-        {"similarity": "manhattan", "matrix": "reference-code"},
-        {"similarity": "squared-euclidean"},
-        {"similarity": "euclidean"},
-    ],
-    "clustered-size": [{}],
-    "cpow-d": [{"samples": 10}, {"samples": 5, "candidates": 4, "weights": "samples", "up_bits": 64.0, "wait_s": 0.4}],
-    "cs-ucb": [{}, {"tau_max_s": 2.0}],
-    "cs-ucb-q": [{}, {"weight": 1.0, "promise": 1.0, "tau_max_s": 3.0}],
-    "divfl": [{}, {"start": "in-turn", "weights": "represented"}, {"start": "zero", "subset": 4, "refresh_every": 2}],
-    "fastest": [{}],
-    "fedcs": [
-        {"deadline_s": 3.0, "share": 0.5},
-        {"deadline_s": 2.0, "share": 0.8, "uploads": "parallel", "overhead_s": 0.1},
-        {"deadline_s": 0.01, "wait_s": 0.5, "down_bits": 1e3, "up_bits": 2e3},
-    ],
-    "fedsuv": [
-        {},
-        {"utility_scale": 1.0, "scaling": "none", "elimination": "cap", "negative_gain": "keep", "keep": 4},
-        {"basis": 3, "kernel": "matern52", "fill": "none", "when_disjoint": "collapse", "rho": 0.9},
-        {"scaling": "range", "length_scale": 0.5, "noise": 0.3, "ridge": 2.0, "delta": 0.3, "samples_per_round": 10},
-    ],
-    "importance": [{}, {"draw": "systematic", "weights": "samples", "floor": 0.0}],
-    "loss-proportional": [{}, {"data_exponent": 0.5}],
-    "md": [{}],
-    "oort": [
-        {},
-        {"window": 2, "pacer_step_s": 0.2, "blacklist_after": 2, "silent": "mean"},
-        {"by_speed": False, "pacer_asked": "window", "exploration": 0.5, "exploration_least": 0.1, "clip": 0.8},
-        {"alpha": 1.0, "cut_off": 0.7, "blacklist_after": 1, "blacklist_share": 0.5, "samples_per_round": 10},
-    ],
-    "oort-fedscale": [
-        {},
-        {"pacer_step": 2, "blacklist_after": 1, "silent": "zero", "threshold": 60.0},
-        {"exploration": 0.5, "pacer_delta": 2.0, "pacer_step": 1, "clip": 0.7, "cut_off": 0.2, "sample_window": 2.0},
-    ],
-    "pause": [{}, {"time_index": "reference-code", "beta": 1.0, "zeta": 3.0}, {"alpha": 5.0, "tau_min_s": 0.2}],
-    "pause-enumeration": [{"cohort": 2}, {"gamma": 1.0, "time_index": "reference-code"}],
-    "pause-genie": [{}, {"alpha": 2.0, "gamma": 1.0, "time_index": "reference-code"}],
-    "pause-vanilla-sa": [{"iterations": 30}, {"iterations": 20, "start": "last", "kappa": 1.0}],
-    "pow-d": [{}, {"candidates": 4, "weights": "samples"}, {"candidates": 5, "up_bits": 1e3, "wait_s": 0.6}],
-    "refl": [
-        {},
-        {"hold_off": 1, "adaptive_target": True, "slot_s": 1.0, "initial_s": 3.0},
-        {"least_share": 0.5, "slot_s": 0.5, "periods_s": [2.0, 7.0], "harmonics": 2, "ridge": 0.3, "alpha": 0.5},
-    ],
-    "refl-oracle": [
-        {},
-        {"rule": "reference-code", "adaptive_target": True, "initial_s": 2.0},
-        {"accuracy": 0.5, "hold_off": 1, "least_share": 0.4, "slot_s": 1.0},
-    ],
-    "round-robin": [{}],
-    "rpow-d": [{}, {"candidates": 5, "weights": "samples"}],
-    "sa-pause": [{"iterations": 30}, {"iterations": 25, "start": "last", "kappa": 1.0}],
-    "soonest": [{}],
-    "tifl": [
-        {},
-        {"interval": 2, "credits": 2, "timeout_s": 1.0, "tries": 2},
-        {"profiling": "rounds", "policy": "random"},
-        {"tiers": 2, "policy": "slow"},
-        {"tiers": 2, "policy": "fast", "down_bits": 1e3, "up_bits": 1e3},
-        {"tiers": 3, "policy": "uniform"},
-        {"tiers": 2, "probabilities": [0.9, 0.1]},
-    ],
-    "uniform": [{"cohort": 1}, {"cohort": 4}, {"cohort": 5}],
-    "weighted": [{}, {"weights": "samples"}],
-}
-ALL_SELECTORS: dict[str, list[Tables]] = {**SELECTOR_OPTIONS, **SELECTORS}
+OTHER_SELECTORS: dict[str, list[Tables]] = PARTS["other-selectors"]
+ALL_SELECTORS = {**OTHER_SELECTORS, **SELECTORS}
 WITHOUT_COHORT = ("all", "poisson", "fedcs", "fixed-ratio")
 
 
@@ -202,103 +106,6 @@ NETWORKS: dict[str, Any] = {
     **{kind: cell("dedicated", "equal", kind) for kind in PRESETS},
 }
 
-AVAILABILITIES: dict[str, Any] = {
-    "always": "always",
-    "bernoulli": part("bernoulli", probability=0.5),
-    "bernoulli-rare": part("bernoulli", probability=0.05, retry_s=0.3),
-    "markov": part("markov", mean_on_s=6.0, mean_off_s=3.0),
-    "markov-rare": part("markov", mean_on_s=1.0, mean_off_s=20.0),
-    "diurnal": part("diurnal"),
-    "diurnal-fast": part(
-        "diurnal", share_by_hour=[0.3, 0.6, 0.8, 0.5, 0.7, 0.4] * 4, mean_session_s=3.0, start_hour=5.5, zones_h=12.0
-    ),
-    "flash": part("flash"),
-    "flash-level": part("flash", never_share=0.0, diurnal=False),
-    "traces-csv": part("traces", path="intervals.csv", period_s=30.0),
-    "traces-sequential": part("traces", path="intervals.csv", period_s=30.0, mapping="sequential"),
-    "traces-end-point": part("traces", path="intervals.parquet", checked="end-point"),
-    "traces-npz": part("traces", path="intervals.npz"),
-    "traces-pickle": part("traces", path="behaviour.pkl"),
-}
-BATTERY = part(
-    "battery", capacity_j=0.5, initial_from=0.2, compute_w=0.2, charge_w=0.004, idle_w=0.001, least_charge=0.1
-)
-ENERGIES = {
-    "none": part("none"),
-    "battery": BATTERY,
-    "by-operations": part("battery", capacity_j=2.0, compute_j_per_flop=1e-8, receive_j_per_bit=1e-7),
-    "without-charger": {**BATTERY, "charge_w": 0.0, "idle_w": 0.0, "initial_to": 0.7, "transmit_j_per_bit": 1e-6},
-}
-DROPOUTS = {
-    "never": part("never"),
-    "hazard": part("hazard", rate_per_s=0.2),
-    "phase-hazard": part("phase-hazard", downlink_per_s=0.3, compute_per_s=0.1, uplink_per_s=0.4),
-}
-COMPUTES = {
-    "zero": part("zero"),
-    "rate": part("rate", samples_per_s=60.0),
-    "rate-level": part("rate", samples_per_s=60.0, spread_sigma=0.0, jitter_sigma=0.0),
-    "rate-wide": part("rate", samples_per_s=90.0, spread_sigma=1.5, jitter_sigma=0.6),
-    "flops": part("flops", flops_per_s=1e7),
-    "flops-fixed": part("flops", flops_per_s=1e7, spread="fixed", jitter="fixed"),
-    "flops-exponential": part(
-        "flops",
-        flops_per_s=1.5e7,
-        spread=part("shifted-exponential", shift=0.3),
-        jitter=part("shifted-exponential", shift=0.8),
-        load=0.2,
-    ),
-    "flops-stragglers": part(
-        "flops", flops_per_s=2e7, spread=part("stragglers", share=0.25, times_slower=4.0), heterogeneity=0.5, load=0.4
-    ),
-    "flops-log-normal": part(
-        "flops",
-        flops_per_s=1e7,
-        spread=part("log-normal", sigma=0.8),
-        heterogeneity=1.5,
-        jitter=part("stragglers", share=0.1, times_slower=3.0),
-    ),
-    "fedscale": part("fedscale"),
-    "fedscale-phones": part("fedscale", law="phones", jitter=part("log-normal", sigma=0.2)),
-    "fedscale-steps": part("fedscale", batch_size=2, steps=3, load=0.3),
-    "fedscale-csv": part("fedscale", path="capacities.csv"),
-    "fedscale-pickle": part("fedscale", path="capacities.pkl", mapping="sequential"),
-}
-FADINGS = {
-    "none": part("none"),
-    "rayleigh": part("rayleigh", coherence_s=0.05),
-    "rayleigh-speed": part("rayleigh", speed_m_per_s=3.0, carrier_hz=2e9),
-    "rician": part("rician", k_db=5.0),
-    "nakagami": part("nakagami", m=1.5, coherence_s=0.1),
-}
-RATES = {
-    "shannon": part("shannon"),
-    "shannon-ceiling": part("shannon", snr_gap_db=1.0, ceiling=1.5),
-    "cqi": part("cqi"),
-    "cqi-256qam": part("cqi", table="256qam", schemes=8, gap_db=1.0, attempts=2),
-    "cqi-wifi": part(
-        "cqi", table="wifi", combining=False, block_s=0.002, backoff_s=1e-4, steepness_per_db=2.0, overhead=0.3
-    ),
-}
-PATH_LOSSES = {
-    "log-distance": part("log-distance"),
-    "log-distance-steep": part("log-distance", exponent=4.2, reference_loss_db=60.0),
-    "free-space": part("free-space"),
-    **{f"inf-{hall}": part("inf", hall=hall, clutter_density=0.3) for hall in ("sl", "dl", "sh", "dh", "hh")},
-    "inh-mixed": part("inh"),
-    "inh-open": part("inh", office="open", carrier_hz=6e9),
-    "rma": part("rma"),
-    "rma-indoor": part("rma", indoor_share=0.5, building_height_m=8.0, street_width_m=30.0),
-    "uma": part("uma"),
-    "uma-indoor": part("uma", indoor_share=0.7, high_loss_share=0.5, client_height_m=15.0),
-    "umi": part("umi"),
-    "umi-indoor": part("umi", indoor_share=0.5, penetration="single-frequency"),
-}
-SHADOWINGS = {
-    "independent": part("independent"),
-    "correlated": part("correlated", decorrelation_m=20.0),
-    "exact": part("correlated", method="exact", site_correlation=0.8),
-}
 SITE_GRIDS: list[Tables] = [
     {},
     {},
@@ -306,63 +113,13 @@ SITE_GRIDS: list[Tables] = [
     {"sites": {"inter_site_distance_m": 120.0, "rings": 0}},
     {"sites": SITES},
 ]
-PLACEMENTS = {
-    "disc": part("disc", radius_m=100.0, min_distance_m=5.0),
-    "annulus": part("annulus", inner_m=50.0, outer_m=90.0),
-    "hexagons": part("hexagons", inter_site_distance_m=120.0, rings=1),
-    "file": part("file", path="places.csv"),
-    "given": part("given", positions_m=[[10.0 + 9.0 * i, 40.0 - 11.0 * i] for i in range(9)]),
-}
-LAWS = {
-    "constant": part("constant", value_s=0.4),
-    "empirical": part("empirical", values_s=[0.1, 0.2, 0.2, 0.9, 1.4]),
-    "log-normal": part("log-normal", median_s=0.4, sigma=0.7),
-    "normal": part("normal", centre_s=0.5, std_s=0.3, floor_s=0.1),
-    "shifted-exponential": part("shifted-exponential", shift_s=0.1, scale_s=0.4),
-    "zero": part("zero"),
-}
 
 
-def private(epsilon: float, eta: float | None, mechanism: str, **options: Any) -> Tables:
-    """Return a geometric budget with a mechanism of Laplace's."""
-    budget = part("geometric", epsilon=epsilon, **({} if eta is None else {"eta": eta}))
-    return {"budget": budget, "mechanism": part(f"laplace-{mechanism}", **options)}
-
-
-PRIVACIES = {
-    "coordinate": private(40.0, None, "coordinate", delta_f=0.012),
-    "coordinate-all": private(10.0, 0.3, "coordinate", delta_f=0.05, exempt_buffers=False),
-    "clipped": private(100.0, 0.1, "l1", clip=5.0),
-    "clipped-exempt": private(500.0, 1.0, "l1", clip=1.0, exempt_buffers=True),
-}
-
-
-def breaks(mean_up_s: float, mean_down_s: float) -> Tables:
-    return {"mean_up_s": mean_up_s, "mean_down_s": mean_down_s}
-
-
-FAULTS = {
-    "crash": {"client_crash": breaks(4.0, 1.0)},
-    "outage": {"link_outage": breaks(2.0, 0.5)},
-    "restart-at": {"server_restart": {"at_s": [0.7, 2.5], "down_s": 0.5}},
-    "restart-mean": {"server_restart": {"mean_up_s": 2.0, "down_s": 0.3}},
-    "crash-outage": {"client_crash": breaks(10.0, 5.0), "link_outage": breaks(5.0, 1.0)},
-    "everything": {
-        "client_crash": breaks(6.0, 1.0),
-        "link_outage": breaks(3.0, 0.4),
-        "server_restart": {"mean_up_s": 3.0, "down_s": 0.4},
-    },
-}
 SOME_NETWORKS = ("latency", "cell-equal", "graph", "cell-multicast", "pause-two-speed", "cell-first-come", "wifi")
 
 
 WIRE = part("link", rate_bps=1e6, delay_s=0.05)
 AT_SERVERS = NETWORKS["graph-edge-servers"]
-GROUPINGS: dict[str, Any] = {
-    "order": part("order", count=3),
-    "latency": part("latency", count=3),
-    "given": part("given", edge=[0, 2, 1, 1, 0, 2, 0, 0, 1, 2]),
-}
 WAYS: dict[str, tuple[Any, Any, Any]] = {
     **{f"{name}-free": (LATENCY, grouping, "none") for name, grouping in GROUPINGS.items()},
     **{f"{name}-wire": (NETWORKS["cell-equal"], grouping, WIRE) for name, grouping in GROUPINGS.items()},
@@ -374,13 +131,6 @@ WAYS: dict[str, tuple[Any, Any, Any]] = {
     "site-graph-network": (AT_SERVERS, "site", "network"),
     "latency-default": (LATENCY, "latency", "none"),
     "one": (LATENCY, part("order", count=1), WIRE),
-}
-MERGINGS: dict[str, Any] = {
-    "synchronous": "synchronous",
-    "skip": part("synchronous", absent="skip"),
-    "asynchronous": part("asynchronous"),
-    "asynchronous-hinge": part("asynchronous", mixing=0.9, staleness=STALENESS["hinge"]),
-    "fedat": "fedat",
 }
 
 
@@ -411,7 +161,6 @@ def graph_nodes(clients: int) -> tuple[list[Tables], list[Tables]]:
 
 
 def given(clients: int) -> Tables:
-    """Return the layout of `graph_nodes`, written in the scenario."""
     nodes, links = graph_nodes(clients)
     return part("given", nodes=nodes, edges=links)
 
@@ -429,21 +178,6 @@ CLIENT_LAYOUTS: dict[str, Tables] = {
     "mesh": part("mesh", range_m=90.0, hop={"capacity_bps": 5e5, "delay_s": 0.01}, backhaul=EDGE),
     "mesh-radio": part("mesh", range_m=60.0, hop={"capacity_bps": 9e5, "delay_s": 0.01}, backhaul=EDGE, radio_bps=7e5),
     "given-clients": given(8),
-}
-TROUBLES: dict[str, list[Tables]] = {
-    "none": [],
-    "bursts": [BURSTS],
-    "silences": [part("outage-bursts", mean_good_s=2.0, mean_bad_s=0.5)],
-    "lost-station": [part("loss", node="bs-0", from_s=0.5, duration_s=1.5)],
-    "both": [BURSTS, part("loss", node="bs-0", from_s=1.0, duration_s=3.0)],
-}
-PASSES = [[0, 0.0, -50.0, 0.0], [0, 4.0, 60.0, 0.0], [2, 1.0, 0.0, 40.0], [2, 3.0, 50.0, -40.0]]
-MOBILITIES: dict[str, Tables] = {
-    "none": {},
-    "walk": {"mobility": WALK},
-    "walk-pauses": {"mobility": {**WALK, "pause_s": 1.0, "fastest_m_per_s": 30.0}},
-    "points": {"mobility": part("trace", points=PASSES)},
-    "file": {"mobility": part("trace", path="moves.csv")},
 }
 ACCESSES: list[Tables] = [
     ACCESS,
@@ -522,24 +256,6 @@ OTHER_PRIVACIES: dict[str, Tables] = {
 
 # Learning
 
-MODELS = {"softmax": part("mlp", hidden=[]), "mlp-8": part("mlp", hidden=[8]), "mlp-8-6": part("mlp", hidden=[8, 6])}
-LOCALS = {
-    "sgd": {"optimizer": "sgd", "learning_rate": 0.1},
-    "momentum": {"optimizer": "sgd", "learning_rate": 0.05, "momentum": 0.9, "keep_optimizer_state": True},
-    "proximal": {"optimizer": "sgd", "learning_rate": 0.1, "proximal": 0.5, "epochs": 2},
-    "adam": {"optimizer": "adam", "learning_rate": 0.01, "batch_size": 10},
-    "adam-kept": {"optimizer": "adam", "learning_rate": 0.01, "epochs": 2, "keep_optimizer_state": True},
-    "few-batches": {"optimizer": "sgd", "learning_rate": 0.2, "epochs": 3, "max_batches": 4, "batch_size": 8},
-    "full-batches": {"optimizer": "sgd", "learning_rate": 0.2, "short_batch": "skip", "batch_size": 16},
-}
-SPLITS = {
-    "equal": part("equal"),
-    "dirichlet": part("dirichlet", alpha=0.5, rounding="cumulative"),
-    "dirichlet-client": part("dirichlet", alpha=0.3, rounding="cumulative", per="client", min_samples=4),
-    "skew": part("quantity-skew", concentration=2.0),
-    "skew-even": part("quantity-skew", concentration=5.0, dominant_share=0.6, min_fraction=0.5),
-}
-
 
 def pick(scenario: str, what: str, options: Sequence[Any]) -> Any:
     """Return one of several options; which one follows from the scenario's id and the name of the choice alone."""
@@ -575,7 +291,6 @@ def described(scenario: str, *changes: Mapping[str, Any], **own: Any) -> tuple[s
 
 
 def rules(scenario: str, policy: str, late: str) -> Tables:
-    """Return the policy and the late rule of a scenario, with options that follow from its id."""
     allowed = POLICIES[policy]
     if (policy, late) == ("k-fastest", "partial"):
         allowed = [table for table in allowed if "max_wait_s" in table]
@@ -590,7 +305,6 @@ def lates(policy: str) -> Sequence[str]:
 
 
 def some_rules(scenario: str, policies: Sequence[str] = SAFE) -> Tables:
-    """Return a policy that ends although clients are lost and a late rule."""
     policy = pick(scenario, "policy", policies)
     return {"policy": SAFE_POLICIES[policy], "late": pick(scenario, "late", lates(policy))}
 
@@ -667,7 +381,6 @@ def ends() -> Rows:
 
 
 def at_edges(way: str, merging: str, **rounds: Any) -> Tables:
-    """Return the tables of ten clients at edge servers."""
     network, grouping, backhaul = WAYS[way]
     edges = {"grouping": grouping, "merging": MERGINGS[merging], "backhaul": backhaul, **rounds}
     return {"crowd": {"clients": 10}, "network": network, "rounds": {"edges": edges}}
@@ -894,8 +607,8 @@ def remaining() -> Rows:
 
 def other_kinds() -> Rows:
     """Yield kinds that no other block has: selectors, networks, sharing rules, policies, secure sums, compositions."""
-    for kind in sorted(SELECTOR_OPTIONS.keys() - SELECTORS.keys()):
-        yield from of_selector("other", kind, SELECTOR_OPTIONS[kind], ("latency", "cell-equal"))
+    for kind in sorted(OTHER_SELECTORS):
+        yield from of_selector("other", kind, OTHER_SELECTORS[kind], ("latency", "cell-equal"))
     for (name, network), (rule, changes) in itertools.product(OTHER_NETWORKS.items(), OTHER_RULES.items()):
         yield described(f"other/{name}/{rule}", {"network": network}, changes)
     sender = {**BATTERY, "receive_w": 0.05, "transmit_power_dbm": 23.0, "circuit_w": 0.1, "capacity_j": 0.3}
@@ -909,7 +622,6 @@ def other_kinds() -> Rows:
 
 
 def learned(scenario: str, *changes: Mapping[str, Any], **own: Any) -> tuple[str, Tables]:
-    """Return the id and tables of a scenario in which something is learned."""
     learning = {
         "data": part("digits", train_limit=pick(scenario, "samples", (200, 300))),
         "split": SPLITS[pick(scenario, "split", tuple(SPLITS))],
@@ -1005,7 +717,6 @@ def learning_ends() -> Rows:
 
 
 def scenarios() -> dict[str, Tables]:
-    """Return the tables of all scenarios by id, sorted."""
     found: dict[str, Tables] = {}
     timing = (cross(), selectors(), policies(), ends(), edges(), edges_in_trouble(), faults(), presence(), computing())
     more = (radio(), graphs(), privacy(), remaining(), other_kinds(), staleness())

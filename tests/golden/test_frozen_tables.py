@@ -25,7 +25,6 @@ SHARES, EVERY = 8, 4
 
 @pytest.fixture(scope="module")
 def expected():
-    """Return the rows that are written, by id."""
     return freeze.read_hashes()
 
 

@@ -21,14 +21,13 @@ from fedsim.selectors import SELECTORS, Allocation
 from fedsim.testing.server import AsynchronousServer, Server, Trial
 from tests.golden import scenarios
 from tests.support.families import by_default, first_kinds
-from tests.support.options import SELECTOR_OPTIONS
 from tests.support.selector_defaults import DEFAULTS, NEEDED
 
 HASHES = Path(__file__).parents[1] / "golden" / "cohorts.csv"
 CASES = {
     f"{kind} {number}": scenarios.selector(kind, options)
     for kind in sorted(SELECTORS.builtin)
-    for number, options in enumerate(scenarios.SELECTORS.get(kind, SELECTOR_OPTIONS.get(kind, [{}])))
+    for number, options in enumerate(scenarios.ALL_SELECTORS.get(kind, [{}]))
 }
 TRIALS = (
     (Server, Trial("some are away", 11, present=0.8, features=3), 10),

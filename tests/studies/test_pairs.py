@@ -53,9 +53,11 @@ def test_unreached_values_count_as_the_horizon():
     assert Line("time_to_80%", "b", "a", found).cells()[-1] == "1 / 2", "in the order of the means before it"
 
 
-def test_a_horizon_beyond_all_values_changes_nothing():
+@pytest.mark.parametrize("horizon", [50.0, 7.0, 7.0 - 1e-12])
+def test_a_horizon_that_all_values_reach_changes_nothing(horizon):
     one, other = [1.0, 2.0, 4.0], [2.0, 4.0, 7.0]
-    assert paired(sample(one, other), horizon=50.0) == paired(sample(one, other))
+    without = paired(sample(one, other))
+    assert paired(sample(one, other), horizon=horizon).ratio_interval == pytest.approx(without.ratio_interval)
 
 
 @pytest.mark.parametrize(
@@ -65,6 +67,8 @@ def test_a_horizon_beyond_all_values_changes_nothing():
         ([10, None, 8], [5, 6, 7], 200, "1 runs were not watched up to 200 s, but 100"),
         ([50] * 5, [48, 60, 40, 60, 60], 50, r"2 of 5 pairs differ before 50 s: a horizon of 63 s would do"),
         ([None] * 4, [None, None, None, 50], 90, "too few runs get there; name a longer horizon, beyond 100 s"),
+        ([0, 0, 0, None], [0, 0, 0, 5], None, "too few runs get there"),
+        ([0, 0, 0, 0], [4, 5, 6, None], None, "a horizon of 5 s would do"),
         ([1.0], [2.0], None, "one pair has no interval"),
         ([1.0, math.nan], [2.0, 1.0], None, "1 of 2 pairs have no value"),
     ],

@@ -24,7 +24,6 @@ STUDIES = {
 
 @pytest.fixture
 def modules(monkeypatch):
-    """Return what imports a module that stands beside the studies."""
     monkeypatch.syspath_prepend(SCENARIOS / "pause")
     return import_module
 

@@ -145,7 +145,10 @@ def test_a_metric_of_which_better_is_not_known_is_not_searched(name, tmp_path):
         best(ALL, over, [name], tmp_path, ONE)
 
 
-@pytest.mark.parametrize(("values", "words"), [("5", "LOW..HIGH"), ("7..3", "LOW..HIGH")])
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [*((values, "LOW..HIGH") for values in ("5", "7..3", "1.2.3..5", "1..1e999")), ("1.2..1.8", "with a whole number")],
+)
 def test_ranges_that_are_none_are_refused(values, words):
     with pytest.raises(FedsimError, match=words):
         Over.of(ALL, "rounds.count", values)
@@ -207,6 +210,8 @@ def test_round_times_in_the_long_run_are_those_of_closed_forms(policy, mean_s, m
     assert median == pytest.approx(median_s, rel=0.05)
     assert "100 % within" in (said := steady(history, shares=(1.0,)).sentences[1])
     assert said.endswith("s (no interval).")
+    with pytest.raises(FedsimError, match="level: nan is not allowed"):
+        steady(history, level=math.nan)
     with pytest.raises(FedsimError, match="are too few"):
         steady(simulate(ALL))
 
@@ -242,6 +247,7 @@ def test_a_warm_up_is_left_out():
     rng = np.random.default_rng(0)
     assert 45 <= warm_up(np.concatenate([np.linspace(9, 3, 50), rng.normal(2, 0.1, 500)])) <= 60
     assert warm_up(rng.normal(2, 0.1, 3)) == 0
+    assert warm_up(np.diff(0.6 * np.arange(1001))) == warm_up(np.diff(np.cumsum(np.full(1001, 0.6)))) == 0
 
 
 def test_intervals_hold_what_they_promise():

@@ -104,19 +104,18 @@ def test_rounds_that_end_at_one_instant_are_told_apart():
     assert history.explain()["rounds"].to_pylist() == [2]
 
 
-@pytest.mark.parametrize("name", ["time_to_180%", "bits_to_accuracy>=80", "time_to_0%"])
-def test_a_target_that_is_no_accuracy_is_refused(name):
-    with pytest.raises(FedsimError, match="accuracies above 0, up to 100%"):
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        *((name, "accuracies above 0, up to 100%") for name in ("time_to_180%", "bits_to_accuracy>=80", "time_to_0%")),
+        *((name, "a budget above 0, and finite") for name in ("accuracy@0s", "loss@1e999bits")),
+        ("mean_rounds_s", r"'mean_rounds_s' is not known \(did you mean 'mean_round_s'\?\); allowed: names as"),
+        ("time_to_80", "did you mean 'time_to_80%'"),
+    ],
+)
+def test_names_that_are_none_are_refused(name, words):
+    with pytest.raises(FedsimError, match=words):
         metric(name)
-
-
-def test_a_name_that_is_none_is_refused():
-    with pytest.raises(
-        FedsimError, match=r"'mean_rounds_s' is not known \(did you mean 'mean_round_s'\?\); allowed: names as"
-    ):
-        metric("mean_rounds_s")
-    with pytest.raises(FedsimError, match=r"did you mean 'time_to_80%'"):
-        metric("time_to_80")
 
 
 def test_runs_whose_models_were_evaluated_at_other_intervals_are_not_compared(learning):

@@ -11,7 +11,6 @@ def one_update(learner, model, client, release=None, work=1.0):
 
 
 def losses(learner, updates):
-    """Return the mean training losses behind updates."""
     return learner.measure(updates, ("loss",))["loss"]
 
 

@@ -9,8 +9,6 @@ from fedsim.errors import ContractError
 
 
 def passes(check: Callable[..., None], sound: Iterable[Any], **options: Any) -> Callable[[Any], None]:
-    """Return the test that parts pass; options are those of the check."""
-
     @pytest.mark.parametrize("part", sound, ids=_name)
     def test(part: Any) -> None:
         assert check(part, **options) is None

@@ -64,7 +64,6 @@ def write_femnist(folder: Path, samples: int = 20) -> None:
 
 
 def png(pixels: NDArray[np.uint8]) -> bytes:
-    """Return black and white pixels as a PNG file of one bit each."""
     file = io.BytesIO()
     Image.fromarray(pixels).convert("1").save(file, "PNG")
     return file.getvalue()
@@ -88,7 +87,6 @@ def write_omniglot(folder: Path) -> None:
 
 
 def wav(sound: NDArray[np.float64], rate: int) -> bytes:
-    """Return numbers in [-1, 1) as a WAV file of 16 bits."""
     file = io.BytesIO()
     with wave.open(file, "wb") as out:
         out.setnchannels(1)
@@ -184,6 +182,5 @@ WRITERS: Final[dict[str, Callable[[Path], None]]] = {
 
 
 def write_data_sets(folder: Path) -> None:
-    """Write the files of all of `WRITERS`, and vectors of words."""
     for write in (*WRITERS.values(), write_vectors):
         write(folder)

@@ -11,8 +11,6 @@ from fedsim.learning import TASKS
 
 
 class Moves(NamedTuple):
-    """Digests that move together, and the reason."""
-
     digests: frozenset[str]
     reason: str
 

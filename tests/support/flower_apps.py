@@ -90,7 +90,6 @@ def make_server_app(strategy, results: dict[str, Any], *, rounds=3, timeout=3600
 
 
 def make_plain_server_app(do):
-    """Return a server app whose main function is given."""
     app = ServerApp()
     app.main()(do)
     return app

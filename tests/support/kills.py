@@ -39,7 +39,6 @@ def die(
 
 
 def _run_and_die(toml: str, folder: Path, store: Any, point: int, replace: bool) -> None:
-    """Run a scenario and die at an act upon a file of its folder; never if the point is 0."""
     acts = 0
 
     def act() -> None:
@@ -68,7 +67,6 @@ def _run_and_die(toml: str, folder: Path, store: Any, point: int, replace: bool)
 
 
 def _left_in(folder: Path) -> dict[str, Any]:
-    """Return the rounds that are read from a folder, -1 for none, and the status that it states."""
     try:
         rounds = read_run(folder).rounds.num_rows
     except RunError:

@@ -137,8 +137,6 @@ class HonestWithDropout(Never):
 
 
 class ViewOf:
-    """The view of a coverage, as it is."""
-
     def __init__(self, view):
         self.view = view
 
@@ -164,8 +162,6 @@ class CoverageOf:
 
 
 class HonestAvailability(Availability):
-    """Clients that never leave."""
-
     kind = "timed"
 
     def available(self, client, time_s, draw):
@@ -186,8 +182,6 @@ class NeverThere(HonestAvailability):
 
 
 class OwnWait(RoundPolicy):
-    """A policy with a wait of its own."""
-
     @property
     def traits(self):
         return ServerTraits()
@@ -234,8 +228,6 @@ class HonestAlgorithm(LocalAlgorithm):
 
 
 class HonestAggregation(Aggregator):
-    """The mean, of all updates at once."""
-
     def combine(self, updates, weights, parameters):
         return np.asarray(weights @ updates)
 

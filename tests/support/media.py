@@ -33,7 +33,6 @@ def opened(network, positions_m, seed=0):
 
 
 def finish(env, *flows):
-    """Return when each flow is done."""
     ends = [math.nan] * len(flows)
 
     def watch(i, flow):

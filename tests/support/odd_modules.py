@@ -132,8 +132,6 @@ class Odd(nn.Module):
 
 
 class OddModel(Component):
-    """A module with these habits."""
-
     habits: tuple[str, ...]
 
     def build(self, shape, classes):

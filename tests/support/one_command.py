@@ -24,6 +24,7 @@ from fedsim.history.schema import TABLES
 from fedsim.network.medium import failures
 from fedsim.results import status_of
 from fedsim.rounds.server import asynchronous, server
+from fedsim.studies.running import engine, records
 
 LIMIT_S: Final = 20.0
 """Seconds of a processor that a command may take; waits for other processes do not count."""
@@ -31,7 +32,14 @@ LIMIT_S: Final = 20.0
 _FAULTS: Final = ("AuditError", "ContractError", "PartError", "SelectorError")
 
 
+def packs_in_turn(packs: Any, blobs: Any, options: Any, jobs: int | None) -> Iterator[Any]:
+    """Make the runs of a study in this process, one after the other."""
+    for pack in packs:
+        yield records.run_pack(blobs, pack, options)
+
+
 CHEAPER: Final = (
+    (engine, "in_processes", packs_in_turn),
     (asynchronous, "PATIENCE", 50),
     (server, "MOST_RESTARTS", 200),
     (on_off, "MOST_SOJOURNS", 16_000),
@@ -59,7 +67,6 @@ class Ended:
 
 
 def call(arguments: Sequence[str], limit_s: float = LIMIT_S) -> Ended:
-    """Run a command line as `fedsim` does, in the folder in which this process is."""
     out, errors = io.StringIO(), io.StringIO()
     before, code = sys.argv, 0
     sys.argv = ["fedsim", *arguments]

@@ -41,8 +41,6 @@ class Doubling(Component):
 
 
 class Halving(ServerOptimizer):
-    """A server's rule that goes half the way of federated averaging."""
-
     def step(self, model: Vector, update: Vector, state: ServerState) -> tuple[Vector, ServerState]:
         return (model + 0.5 * update.astype(float)).astype(np.float32), state
 
@@ -103,7 +101,6 @@ def learner_of(
     seed: int = 0,
     **settings: Any,
 ) -> SupervisedLearner:
-    """Return a learner over an executor and rows of clients; by default it has no store."""
     run = TrainingRun(len(rows), Streams(seed), parts=releasing(mechanism), store=store, keeping=keeping)
     blueprint = Blueprint(layout, "", USED, executor.max_batch, narrow)
     return SupervisedLearner(Supervised(**settings), run, setup, blueprint, executor, rows)

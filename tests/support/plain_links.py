@@ -26,8 +26,6 @@ class PlainRates(Component):
 
 @dataclass(frozen=True)
 class PlainLinks(Links):
-    """Links of `PlainRates`."""
-
     rates: PlainRates
     factor: np.ndarray
 

@@ -82,7 +82,6 @@ def contracts() -> tuple[Contract, ...]:
 
 
 def kinds() -> list[Any]:
-    """Return the classes and functions that a table of a scenario may name, and those of the tables themselves."""
     named = [catalogue.load(kind) for catalogue in catalogues().values() for kind in catalogue.builtin]
     tables: dict[type, None] = {}
     for root in (Scenario, *named):
@@ -101,13 +100,11 @@ def _add_tables(annotation: Any, found: dict[type, None]) -> None:
 
 @functools.cache
 def public() -> tuple[Member, ...]:
-    """Return every class and function whose docstring users read, each once."""
     wanted = [*exported(), *(contract.protocol for contract in contracts()), *HANDED_TO_PARTS, *kinds()]
     return tuple({Member(value).home: Member(value) for value in wanted if _is_ours(value)}.values())
 
 
 def bases() -> tuple[Member, ...]:
-    """Return what public classes derive from: what it says of fields holds for them too."""
     found = [base for one in public() if inspect.isclass(one.found) for base in one.found.__mro__]
     return tuple(Member(base) for base in found if _is_ours(base))
 
@@ -136,7 +133,6 @@ def sections(text: str) -> dict[str, str]:
 
 
 def listed(text: str) -> set[str]:
-    """Return the names that a docstring lists under Parameters and Attributes."""
     body = "\n".join(content for title, content in sections(text).items() if title in _LISTED)
     heads = [line.partition(" : ")[0] for line in body.splitlines() if line and not line[0].isspace()]
     return {name.strip().lstrip("*") for head in heads for name in head.split(",")}
@@ -168,7 +164,6 @@ def is_protocol(found: type) -> bool:
 
 
 def raised(member: Member) -> set[str]:
-    """Return the names of the errors that a function raises in its own lines."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(member.found)))
     names = set()
     for node in ast.walk(tree):

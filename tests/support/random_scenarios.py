@@ -28,13 +28,9 @@ MOST_ROUNDS: Final = 3
 class Draws(Protocol):
     """Where random choices come from."""
 
-    def pick(self, choices: Sequence[Any]) -> Any:
-        """Return one of the choices."""
-        ...
+    def pick(self, choices: Sequence[Any]) -> Any: ...
 
-    def chance(self, percent: int) -> bool:
-        """Return True in so many cases of a hundred."""
-        ...
+    def chance(self, percent: int) -> bool: ...
 
 
 _WRONG_TEXTS: Final = ("", "x", "no-such-kind", "module:Class", "a\0b", "é" * 200, "[bold]", "1.0")
@@ -88,12 +84,10 @@ class _Walk:
     beside: Tables = field(default_factory=dict)
 
     def fill(self, owner: Any, table: Tables) -> None:
-        """Choose kinds and values of the fields of a table."""
         for name in declared(owner):
             self.fill_field(owner, table, name)
 
     def fill_field(self, owner: Any, table: Tables, name: str) -> None:
-        """Choose kind or value of one field of a table."""
         annotation, slot = declared(owner)[name]
         bound = stated_bounds(owner)[name]
         inner = table_of(annotation)
@@ -135,7 +129,6 @@ class _Walk:
 
 
 def _bounds(name: str, annotation: Any, bound: Bound | None) -> Sequence[Any]:
-    """Return values at the bounds of a number, or beside them."""
     if _holds(annotation, bool) or not (_holds(annotation, int) or _holds(annotation, float)):
         return _WRONG
     if _holds(annotation, float):
@@ -156,7 +149,6 @@ def _at_bounds(name: str, annotation: Any, bound: Bound | None) -> Sequence[Any]
 
 
 def _allowed(annotation: Any, before: Any) -> Sequence[Any]:
-    """Return values that may be allowed."""
     if words := literals_of(annotation):
         return words
     if _holds(annotation, bool):
@@ -172,7 +164,6 @@ def _allowed(annotation: Any, before: Any) -> Sequence[Any]:
 
 
 def _holds(annotation: Any, kind: type) -> bool:
-    """Return whether a field may hold a value of a type, itself or in a choice."""
     if annotation is kind:
         return True
     if typing.get_origin(annotation) in (tuple, list):
@@ -181,7 +172,6 @@ def _holds(annotation: Any, kind: type) -> bool:
 
 
 def random_tables(draws: Draws) -> Tables:
-    """Return the tables of a scenario of few clients and rounds; many such scenarios are refused."""
     touched, boundary, wrong = draws.pick(_MIXES)
     walk = _Walk(draws, touched, boundary, wrong)
     clients = 6 if draws.chance(70) else draws.pick(range(1, MOST_CLIENTS + 1))  # some kinds name six clients

@@ -90,6 +90,18 @@ _VALUES: Final = (
         "2 GiB",
         "-5 B",
     ),
+    *(
+        "mean_round_s",
+        "time_to_80%",
+        "mean_round_s,bits",
+        "0.95",
+        "1,2",
+        "rounds=3",
+        "bits within 5%",
+        "morris",
+        "x.csv",
+    ),
+    *("selector.cohort=1,2", "selector.cohort=1..2", "rounds.policy.deadline_s=1.2.3..4", "rounds.count=1e9..1e999"),
     *("seed=3", "seed", "=", "a.b=c", "rounds.count=1", "rounds.count=-1", "selector.kind=uniform", "x" * 5000),
     *("network.kind=cell", "devices.availability={kind='bernoulli'}", "name=a/b", "results.audit=1", "crowd=3"),
 )
@@ -98,11 +110,21 @@ _OPTIONS: Final = (
     *("--keep-models", "--save-models", "--no-plugins", "--quiet", "-q", "--x", "--y", "--smoothing", "--deadline"),
     *("--by", "--base", "--clients", "--samples", "--held-out", "--simulate", "--rounds-table"),
     *("--rounds", "--to", "--older-than", "--yes", "--help", "--unknown", "--version"),
+    *("--grid", "--zip", "--seeds", "--metric", "--horizon", "--baseline", "--level", "--until", "--plan", "--plot"),
+    *("--why", "--sensitivity", "--factor", "--method", "--over", "--for", "--trials", "--quantile"),
 )
 _COMMANDS: Final[Sequence[tuple[str, ...]]] = (
     *(("run",), ("run", "case.toml"), ("run", "case.toml", "--out", "other"), ("check", "case.toml"), ("check",)),
     *(("plot", "run"), ("plot",), ("plot", "run", "--out", "x.png"), ("report", "run"), ("report",), ("list",)),
     *(("data",), ("store",), ("store", "check"), ("store", "trim"), ("store", "clear"), ("unknown",), ()),
+    *(("sweep",), ("sweep", "case.toml", "--grid", "selector.cohort=1,2", "--seeds", "1"), ("compare", "run", "run")),
+    *(
+        ("whatif", "run"),
+        ("whatif", "run", "--sensitivity"),
+        ("steady", "case.toml"),
+        ("steady", "run", "--rounds", "2"),
+    ),
+    ("best", "case.toml", "--trials", "1", "--over", "selector.cohort=1..2", "--for", "mean_round_s"),
     *(("calibrate",), ("calibrate", "run"), ("calibrate", "run/participations.parquet", "--by", "client", "--force")),
 )
 

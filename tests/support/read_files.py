@@ -72,7 +72,6 @@ class Read:
 
 
 def write_read_files(folder: Path) -> None:
-    """Write all files but those that runs write."""
     write_files(folder)
     one = folder / "one"
     for name in ("capacities", "traces"):
@@ -148,5 +147,4 @@ def kept(folder: Path) -> Restore:
 
 
 def numbers_of(folder: Path) -> dict[str, list[dict[str, object]]]:
-    """Return the tables of a run folder as rows."""
     return {name: pa.Table.to_pylist(table) for name, table in read_run(folder).tables().items()}

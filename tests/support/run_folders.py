@@ -32,7 +32,6 @@ def files_of(folder):
 
 
 def full(*_, **__):
-    """Fail as a full disk does."""
     raise OSError(errno.ENOSPC, "No space left on device")
 
 

@@ -91,7 +91,6 @@ def _fields_of(owner: Any, path: str, part: str, tables: Tables, seen: set[Any])
 
 
 def _parts_in(annotation: Any, slot: Slot | None, here: str, tables: Tables) -> Iterator[tuple[Any, str, str, Tables]]:
-    """Yield class, path, name and tables of each part that may stand in a field."""
     if slot is not None:
         registry, many = slot.registry, typing.get_origin(annotation) is tuple
         for kind in registry.builtin:
@@ -107,7 +106,6 @@ def _parts_in(annotation: Any, slot: Slot | None, here: str, tables: Tables) -> 
 
 @functools.cache
 def declared(owner: Any) -> Mapping[str, tuple[Any, Slot | None]]:
-    """Return annotation and slot of each field of a table, or of each option of a class."""
     if issubclass(owner, BaseModel):
         return {name: (field.annotation, _slot(field)) for name, field in owner.model_fields.items()}
     if owner.__init__ is object.__init__:
@@ -118,7 +116,6 @@ def declared(owner: Any) -> Mapping[str, tuple[Any, Slot | None]]:
 
 @functools.cache
 def stated_bounds(owner: Any) -> Mapping[str, Bound | None]:
-    """Return the bound that the annotation of each field of a table, or of each option of a class, states."""
     if issubclass(owner, BaseModel):
         return {name: bound_of(field.annotation, field.metadata) for name, field in owner.model_fields.items()}
     hints = typing.get_type_hints(owner.__init__, include_extras=True)
@@ -126,7 +123,6 @@ def stated_bounds(owner: Any) -> Mapping[str, Bound | None]:
 
 
 def _slot(field: Any) -> Slot | None:
-    """Return the slot of a field, also of one that may be None and of the elements of a list."""
     metadata = [field.metadata, *(getattr(one, "__metadata__", ()) for one in get_args(field.annotation))]
     return next((slot for part in metadata if (slot := Slot.of(part)) is not None), None)
 
@@ -168,7 +164,6 @@ def _get(tables: Any, path: str) -> Any:
 
 
 def _value(scenario: Scenario, path: str) -> object:
-    """Return the value of a field; None for an option of a part that is written as its kind alone."""
     found: object = scenario
     for step in path.split("."):
         found = dict(nested(found)).get(step)

@@ -50,7 +50,6 @@ def timed(
 
 
 def of_learning(learning: Any, *, clients: int = 4, rounds: int = 1, cohort: int | None = 2, **tables: Any) -> Scenario:
-    """Return a short scenario of this learning; without the size of a cohort all clients take part."""
     return Scenario(
         name="short",
         crowd={"clients": clients},
@@ -95,5 +94,4 @@ PRIVATE: Final = Scenario(
 
 
 def losses(scenario: Scenario) -> list[float]:
-    """Return the losses of a run's evaluations."""
     return simulate(scenario).evaluations.column("loss").to_pylist()

@@ -6,7 +6,6 @@ from fedsim import Testbed
 
 
 def driven(scenario, **options):
-    """Return the history of a run whose testbed plays what the scenario's selector selects."""
     testbed = Testbed(scenario, **options)
     while not testbed.over:
         if scenario.rounds.policy.traits.concurrency is None:
@@ -30,7 +29,6 @@ def send_and_wait(testbed):
 
 
 def table_bytes(history):
-    """Return the bytes of each table of a run by its name."""
     found = {}
     for name, table in history.tables().items():
         sink = pa.BufferOutputStream()

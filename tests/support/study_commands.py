@@ -14,7 +14,6 @@ def command(script, folder, *options):
 
 
 def printed(script, folder, *options):
-    """Run a script of a study in a folder, and return what it prints."""
     return subprocess.run(  # noqa: S603
         [sys.executable, SCENARIOS / script, *options],
         cwd=folder,

@@ -172,7 +172,6 @@ class Promised:
 
     @classmethod
     def of(cls, server):
-        """Return what the run of a server has promised."""
         clients, selector, runner = server.context.clients, server.context.selector, server._runner
         work, flat = clients.workload, isinstance(runner, SynchronousServer)
         return cls(
@@ -195,7 +194,6 @@ def _narrow(work):
 
 
 def check_tables(tables: Mapping[str, pa.Table], promised: Promised):
-    """Fail at the first row that breaks a rule, naming table, rows, round, client and rule."""
     rows = {name: TableRows(name, table) for name, table in tables.items()}
     for name, each in rows.items():
         for broken, wrong in ROW_RULES.get(name, {}).items():
@@ -251,7 +249,6 @@ def _check_messages(rows, promised):
 
 
 def _check_budget(tables, promised):
-    """Refuse clients that spend more privacy than the budget allows, and accounts that say something else."""
     accountant = promised.accountant
     if accountant is None or not accountant.adds_up:
         return
@@ -308,7 +305,6 @@ _MORE = {
 
 
 def _check_sums(rows, promised):
-    """Refuse participations and rounds that do not count the same."""
     if promised.one_server:
         begun, rounds = rows["participations"], rows["rounds"]
         _same("participations begun", int(rounds["selected"].sum()), begun.size)
@@ -321,7 +317,6 @@ def _check_sums(rows, promised):
 
 
 def _same(what, counted, there):
-    """Fail if what the server has counted is not what the rows of participations add up to."""
     if counted != there:
         raise AssertionError(f"participations: its rows add up to {there} {what}; the server has counted {counted}")
 

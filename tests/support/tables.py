@@ -20,6 +20,5 @@ def written(path: Path, text: str) -> Path:
 
 
 def there(path: Path, clients: int, times_s: list[float], **options: object) -> list[list[int]]:
-    """Return which of K clients are there at some instants."""
     found = Traces(path=str(path), **options).build(RunSetup(clients, Streams(0)))
     return [found.available(np.arange(clients), time_s, 1).astype(int).tolist() for time_s in times_s]

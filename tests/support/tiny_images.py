@@ -26,6 +26,5 @@ class Tiny(Component):
 
 
 def of_users(samples=240, users=24):
-    """Return images, labels and users of a set without a division."""
     data = Tiny(samples=samples).load()
     return data.train_x, data.train_y, np.arange(samples) % users

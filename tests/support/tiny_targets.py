@@ -37,8 +37,6 @@ class TinyTargets(Component):
 
 
 class EachPlace(Component):
-    """Vectors of tokens, and a dense layer at each place."""
-
     def build(self, shape: Any, classes: int) -> Any:
         from torch import nn
 

@@ -55,7 +55,6 @@ def answers_of(client, *, loss=None, compute_s=None, uplink_s=None, update_norm=
 
 
 def reports_of(client, duration_s=1.0, *, delivered=True, number=1, time_s=None, loss=np.nan, **measured):
-    """Return the reports on a cohort; scalars hold for each of its clients, and measurements are as given."""
     client = np.atleast_1d(np.asarray(client, dtype=np.int64))
 
     def column(value, dtype=float):
@@ -102,7 +101,6 @@ def check_shares(draw, chance, times=1_500, errors=5):
 
 
 def taught(selector, clients=10, number=1, samples=1, **reported):
-    """Return the selector after it met the crowd and was told of clients 0, 1, ...: one value each."""
     selector.select(view_of(clients, round=number, samples=np.full(clients, samples)), rng())
     count = max(np.size(value) for value in reported.values())
     selector.observe(measured_reports_of(np.arange(count), number=number, **reported))
@@ -110,7 +108,6 @@ def taught(selector, clients=10, number=1, samples=1, **reported):
 
 
 def play(selector, rounds, clients, duration_s, seed=0):
-    """Play rounds with a constant duration per client; return cohorts and participations."""
     participations, cohorts = np.zeros(clients, dtype=np.int64), []
     for number in range(1, rounds + 1):
         spent = 20.0 * (1 - np.exp(-0.04 * participations))

@@ -37,13 +37,10 @@ from fedsim.streams import Streams
 
 
 def opened(env, rule, bandwidth_hz=1.0):
-    """Return a medium that follows a discipline, or multicasts."""
     return rule(env, bandwidth_hz) if rule is Multicast else SharedSpectrum(env, bandwidth_hz, rule())
 
 
 class FixedLinks(Links):
-    """Downlink and uplink take what a table says, whatever the round."""
-
     def __init__(self, downlink_s, uplink_s):
         self.down, self.up = np.asarray(downlink_s, float), np.asarray(uplink_s, float)
 
@@ -84,8 +81,6 @@ class Pipe(FixedLinks, SharedMedium):
 
 
 class FixedCompute:
-    """Work takes what a table says."""
-
     def __init__(self, seconds):
         self.seconds = np.asarray(seconds, float)
 
@@ -107,7 +102,6 @@ class FixedDropout(Dropout):
 
 
 def available_in(*rows, period_s=1000.0):
-    """Return the availability by one list of (start, end) per client."""
     owner = [client for client, row in enumerate(rows) for _ in row]
     start, end = ([times[i] for row in rows for times in row] for i in (0, 1))
     return TraceAvailability(Intervals.of(owner, start, end, [period_s] * len(rows)), np.arange(len(rows)))
@@ -141,7 +135,6 @@ def batteries(
 
 
 def charged(availability, power):
-    """Return the availability of clients that are also charged."""
     return EligibleClients(availability, [Battery(power)], np.arange(power.clients))
 
 

@@ -32,12 +32,10 @@ TITLES = ("Parameters", "Attributes")
 
 
 def page() -> str:
-    """Return the page."""
     return HEAD + "".join(map(section, DOORS))
 
 
 def section(room: str) -> str:
-    """Return what a room exports."""
     module = importlib.import_module(room)
     told = f"\n## {room}\n\n{first_sentence(inspect.getdoc(module) or '')}\n"
     names = sorted(module.__all__, key=str.lower)
@@ -49,12 +47,10 @@ def section(room: str) -> str:
 
 
 def row(name: str, value: object) -> str:
-    """Return a line of a table: name with its arguments, and the first sentence about it."""
     return f"| {link(name, value)}{arguments(value)} | {cell(about(value))} |\n"
 
 
 def in_full(name: str, value: object) -> str:
-    """Return the table of a name: what it is, and below that its arguments and members."""
     bases = value.__mro__ if inspect.isclass(value) else (value,)
     texts = [inspect.cleandoc(base.__doc__ or "") for base in bases if base.__module__.startswith("fedsim")]
     parts: dict[str, str] = {}
@@ -70,7 +66,6 @@ def in_full(name: str, value: object) -> str:
 
 
 def entries(text: str) -> str:
-    """Return the entries of a section of a docstring as lines of a table."""
     found: list[tuple[str, list[str]]] = []
     for line in text.splitlines():
         if line and not line[0].isspace():
@@ -82,18 +77,15 @@ def entries(text: str) -> str:
 
 
 def about(value: object) -> str:
-    """Return the first sentence about a value."""
     return first_sentence(inspect.cleandoc(value.__doc__ or ""))
 
 
 def link(name: str, value: object) -> str:
-    """Return a name that leads to its file."""
     path = Path(inspect.getfile(inspect.unwrap(value)))
     return f"[`{name}`]({path.relative_to(Path(fedsim.__file__).parent).as_posix()})"
 
 
 def arguments(value: object) -> str:
-    """Return the arguments of a function or class as code; empty for others, and for what is not called."""
     if not (inspect.isclass(value) or inspect.isfunction(value)) or not value.__module__.startswith("fedsim"):
         return ""
     if inspect.isclass(value) and is_protocol(value):
@@ -135,7 +127,6 @@ def first_sentence(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Return a text as the cell of a table."""
     return text.replace("``", "`").replace("|", r"\|")
 
 

@@ -23,7 +23,6 @@ Jump = tuple[str, int, int]
 
 
 def main() -> None:
-    """Measure all scenarios about timing, and print or write the chosen ones."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="write tests/golden/sample.txt")
     parser.add_argument("--every", type=int, default=2, help="look at every so manieth scenario (2)")
@@ -37,7 +36,6 @@ def main() -> None:
 
 
 def measured(every: int) -> tuple[dict[str, set[Jump]], dict[str, float]]:
-    """Return the jumps and the processor seconds of scenarios."""
     from coverage import Coverage
 
     from tests.golden import freeze
@@ -62,7 +60,6 @@ def measured(every: int) -> tuple[dict[str, set[Jump]], dict[str, float]]:
 
 
 def choose(jumps: dict[str, set[Jump]], took_s: dict[str, float]) -> list[str]:
-    """Return scenarios that together take each jump."""
     left, chosen = set().union(*jumps.values()), []
     while left:
         rest = sorted(took_s.keys() - set(chosen))

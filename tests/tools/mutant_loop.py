@@ -30,7 +30,6 @@ PASSED, FAILED = 0, 1
 
 
 def main() -> None:
-    """Collect the tests in the folder of the mutants and go through the mutants of the file."""
     todo = json.loads(Path(sys.argv[1]).read_text())
     settings = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["mutmut"]
     os.chdir("mutants")
@@ -42,8 +41,6 @@ def main() -> None:
 
 
 class Loop:
-    """A plug-in of pytest that runs the tests once for each mutant."""
-
     def __init__(self, todo: dict[str, str], most_s: float) -> None:
         stats = json.loads(Path("mutmut-stats.json").read_text())
         self.todo, self.most_s = todo, most_s
@@ -80,7 +77,6 @@ class Loop:
         return (self.took_s.get(test, 0.0) + 0.02) * 4.0 ** (len(home) - near), test
 
     def forked(self, session: pytest.Session, mutant: str, items: list[pytest.Item]) -> dict[str, Any]:
-        """Run tests with a mutant in a fork, and return its end, the test that failed and the processor time."""
         shutil.rmtree(".hypothesis", ignore_errors=True)  # no mutant is killed by an example that another one left
         last = Path("last.txt")
         last.write_text("")
@@ -108,7 +104,6 @@ class Loop:
         }
 
     def run(self, session: pytest.Session, mutant: str, items: list[pytest.Item], last: Path) -> int:
-        """Run tests up to the first that fails; the file tells which one was begun last."""
         os.environ["MUTANT_UNDER_TEST"] = mutant
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, 1)

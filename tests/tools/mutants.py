@@ -16,19 +16,19 @@ The tests of a mutant run in a process of its own, those of the same room and th
 fails. The limit of a test is processor time, twenty seconds and ten times what it takes without a mutant: other work on
 the machine makes no mutant "killed". `--most-s` leaves out the tests that stand far away where there are many: a mutant
 that only they would kill then counts as a survivor.
-Mutants that no test can kill by the rules of `mutant_rules.py`, or for a reason that `same_results.toml` gives, are
+Mutants that no test can kill by the rules of `mutant_rules.py`, or for a reason that `same_results.csv` gives, are
 tested like all others. The shares are printed with them and without.
 Everything is written below `mutants/` and kept there: a second call runs only what is new.
 """
 
 import argparse
 import ast
+import csv
 import json
 import random
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections import Counter
 from collections.abc import Sequence, Set
 from pathlib import Path
@@ -52,7 +52,6 @@ QUICK = "fedsim.privacy.budget.xǁGeometricBudgetǁterm__mutmut_1"
 
 
 def main() -> None:
-    """Run a sample of the mutants, then print shares and survivors."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sample", type=int, default=100, help="mutants that are drawn in each room (100)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the draw (1)")
@@ -116,7 +115,6 @@ def draw(mutants: dict[str, str], options: argparse.Namespace) -> list[str]:
 
 
 def same(mutants: dict[str, str], other: Path) -> list[str]:
-    """Return the mutants that another checkout has tested and whose functions are the same here but for docstrings."""
     tested = json.loads((other / RESULTS.name).read_text())
     return sorted(name for name in tested if name in mutants and _code(other, name) == _code(MUTANTS, name))
 
@@ -131,7 +129,6 @@ def _code(folder: Path, mutant: str) -> list[str]:
 
 
 def results(mutants: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """Return what is known of mutants of functions that have not changed since."""
     known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     return {name: entry for name, entry in known.items() if mutants.get(name) == entry["digest"]}
 
@@ -162,8 +159,9 @@ def report(mutants: dict[str, str], drawn: Sequence[str], known: dict[str, dict[
 
 
 def judged() -> list[dict[str, str]]:
-    """Return the mutants that were looked at and give the same results, with the reasons."""
-    return tomllib.loads(Path(__file__).with_name("same_results.toml").read_text())["mutant"]
+    """Return the mutants that give the same results, looked at one by one; `was` and `is` are parts of the change."""
+    with Path(__file__).with_name("same_results.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def explained(name: str, lines: Lines, reasons: Sequence[tuple[str, ...]]) -> str | None:

@@ -15,7 +15,6 @@ HEADER = ("kind", "what it selects", "knowledge besides the view", "communicatio
 
 
 def selectors() -> str:
-    """Return a row for each built-in selector."""
     rows = [HEADER, ("---",) * len(HEADER)]
     for kind in sorted(SELECTORS.builtin):
         found = SELECTORS.load(kind)
@@ -53,7 +52,6 @@ PAGES: dict[Path, Callable[[], str]] = {
 
 
 def with_table(page: Path) -> str:
-    """Return the text of a page with its table as it is now."""
     table = PAGES[page]
     begin, end = f"<!-- {table.__name__}: written by tests/tools/tables.py -->\n", f"<!-- end of {table.__name__} -->\n"
     before, _, rest = page.read_text().partition(begin)

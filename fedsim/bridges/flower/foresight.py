@@ -77,9 +77,7 @@ class FromInstruction:
     """Work, and if wanted sizes, follow from a message and its node alone: no ClientApp runs without need."""
 
     def __init__(
-        self,
-        work: Callable[[Message, Context], float],
-        reply_bits: Callable[[Message, Context], float] | None = None,
+        self, work: Callable[[Message, Context], float], reply_bits: Callable[[Message, Context], float] | None = None
     ) -> None:
         self._work, self._reply_bits = work, reply_bits
         self._declared: dict[tuple[int, str], float] = {}

@@ -50,7 +50,6 @@ class Instruction:
         return str(self.metadata.message_type)
 
     def message(self) -> Message:
-        """Return the message as its node receives it, with records of its own."""
         return make_message(metadata=copy(self.metadata), content=recorddict_from_proto(self.records))
 
 

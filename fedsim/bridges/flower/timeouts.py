@@ -45,7 +45,6 @@ class UntilTimeout(SynchronousPolicy):
 
     @property
     def waits_for_all(self) -> bool:
-        """Whether only the last reply, or a timeout, ends a round."""
         return isinstance(self.policy, WaitForAll)
 
     @property

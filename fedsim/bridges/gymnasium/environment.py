@@ -169,7 +169,7 @@ class SelectionEnv(gymnasium.Env[Observation, Any]):
         """Return facts of plain types and fixed shapes, so that those of several environments fit together."""
         found: dict[str, Any] = {
             "action_mask": self._mask(None if episode.view is None else episode.view.client),
-            "seed": episode.seed,
+            "seed": episode.scenario.seed,
             "time_s": episode.now_s,
             "leakage": episode.leakage,
         }

@@ -26,26 +26,15 @@ class Episode:
     def __init__(self, scenario: Scenario, computing: Mapping[str, Any]) -> None:
         self.scenario, self._decisions = scenario, Decisions()
         self._simulation = Simulation(
-            scenario,
-            on_round=self._after_round,
-            outside=Outside(self._decisions, lambda context: context),
-            **computing,
+            scenario, on_round=self._after_round, outside=Outside(self._decisions, lambda context: context), **computing
         )
         self._stepping = Stepping(self._simulation.server, self._decisions)
         self._evaluation = self._first_evaluation()
         self._leakage, self._seen_s = 0.0, 0.0
-        self._heard = np.zeros(self.clients, dtype=bool)
+        self._heard = np.zeros(scenario.crowd.clients, dtype=bool)
         self.view: RoundView | None = None
         self.number = 0
         self._advance()
-
-    @property
-    def clients(self) -> int:
-        return self._simulation.context.learner.samples.size
-
-    @property
-    def seed(self) -> int:
-        return self.scenario.seed
 
     @property
     def now_s(self) -> float:

@@ -87,7 +87,9 @@ class Observations:
         if view is not None:
             found["candidate"][view.client] = 1
             for column in self.columns:
-                found[column][view.client] = np.clip(_shown(view, column, self.normalised), -_MOST, _MOST)
+                values = np.asarray(_READ[column](view), dtype=np.float64)
+                shown = _normalised(column, values, view) if self.normalised else values
+                found[column][view.client] = np.clip(shown, -_MOST, _MOST)
         return found
 
     def _shape(self, name: str) -> tuple[int, ...]:
@@ -96,27 +98,15 @@ class Observations:
         return (self.clients, FEATURES) if name == "features" else (self.clients,)
 
 
-def _shown(view: RoundView, name: Column, normalised: bool) -> NDArray[Any]:
-    raw, scaled = _READ[name]
-    values = np.asarray(raw(view), dtype=np.float64)
-    return scaled(values, view) if normalised else values
-
-
-def _over_largest(values: NDArray[Any], _view: RoundView) -> NDArray[Any]:
+def _normalised(name: Column, values: NDArray[Any], view: RoundView) -> NDArray[Any]:
+    if name == "participations":
+        return values / max(1, view.round - 1)
+    if name == "privacy_spent":
+        return np.minimum(values / view.privacy_budget, 1.0) if view.privacy_budget else np.zeros_like(values)
+    if name == "snr_db":
+        return values / _MOST_DB
     largest = values.max(initial=0.0)
     return np.where(values >= 0, values / largest, UNKNOWN) if largest > 0 else np.minimum(values, 0.0)
-
-
-def _over_rounds(values: NDArray[Any], view: RoundView) -> NDArray[Any]:
-    return values / max(1, view.round - 1)
-
-
-def _over_budget(values: NDArray[Any], view: RoundView) -> NDArray[Any]:
-    return np.minimum(values / view.privacy_budget, 1.0) if view.privacy_budget else np.zeros_like(values)
-
-
-def _over_db(values: NDArray[Any], _view: RoundView) -> NDArray[Any]:
-    return values / _MOST_DB
 
 
 def _snr_db(view: RoundView) -> NDArray[Any]:
@@ -126,14 +116,12 @@ def _snr_db(view: RoundView) -> NDArray[Any]:
         return np.asarray(np.clip(10 * np.log10(view.snr_hz), _LEAST_DB, _MOST_DB))
 
 
-_Read = Callable[[RoundView], NDArray[Any]]
-_Scale = Callable[[NDArray[Any], RoundView], NDArray[Any]]
-_READ: Final[dict[str, tuple[_Read, _Scale]]] = {
-    "samples": (lambda view: view.samples, _over_largest),
-    "participations": (lambda view: view.participations, _over_rounds),
-    "last_duration_s": (lambda view: np.nan_to_num(view.last_duration_s, nan=UNKNOWN), _over_largest),
-    "last_loss": (lambda view: np.nan_to_num(view.last_loss, nan=UNKNOWN), _over_largest),
-    "privacy_spent": (lambda view: view.privacy_spent, _over_budget),
-    "features": (lambda view: view.features[:, :FEATURES], _over_largest),
-    "snr_db": (_snr_db, _over_db),
+_READ: Final[dict[str, Callable[[RoundView], NDArray[Any]]]] = {
+    "samples": lambda view: view.samples,
+    "participations": lambda view: view.participations,
+    "last_duration_s": lambda view: np.nan_to_num(view.last_duration_s, nan=UNKNOWN),
+    "last_loss": lambda view: np.nan_to_num(view.last_loss, nan=UNKNOWN),
+    "privacy_spent": lambda view: view.privacy_spent,
+    "features": lambda view: view.features[:, :FEATURES],
+    "snr_db": _snr_db,
 }

@@ -23,19 +23,7 @@ from fedsim.whole_files import replace_file
 PLATFORM: Final = "platform.xml"
 PLATFORM_WITHOUT_DELAYS: Final = "platform_without_delays.xml"
 FLOWS: Final = "flows.csv"
-COLUMNS: Final = (
-    "flow",
-    "round",
-    "client",
-    "direction",
-    "source",
-    "target",
-    "start_s",
-    "bits",
-    "delay_s",
-    "end_s",
-    "whole",
-)
+_COLUMNS: Final = "flow round client direction source target start_s bits delay_s end_s whole"
 _HEAD: Final = "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
 
 
@@ -91,19 +79,9 @@ def _write_platform(path: Path, graph: SteadyGraph, flows: Flows, delays: bool) 
 def _write_flows(path: Path, graph: SteadyGraph, flows: Flows) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        columns = zip(
-            flows.round.tolist(),
-            flows.client.tolist(),
-            flows.up.tolist(),
-            flows.start_s.tolist(),
-            flows.end_s.tolist(),
-            flows.bits.tolist(),
-            flows.whole.tolist(),
-            strict=True,
-        )
-        for flow, (number, client, up, start_s, end_s, bits, whole) in enumerate(columns):
-            way = (graph.up if up else graph.down)[client]
-            direction = "up" if up else "down"
+        writer.writerow(_COLUMNS.split())
+        rows = zip(*(column.tolist() for column in vars(flows).values()), strict=True)
+        for flow, (number, client, up, start_s, end_s, bits, whole) in enumerate(rows):
+            direction, way = ("up", graph.up[client]) if up else ("down", graph.down[client])
             row = (flow, number, client, direction, way.source, way.target, start_s, bits, way.delay_s, end_s)
             writer.writerow((*row, int(whole)))

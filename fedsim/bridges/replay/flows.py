@@ -1,5 +1,6 @@
 """The transfers of a finished run as columns: when each began, its bits, and when it ended."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -11,7 +12,7 @@ from fedsim.errors import RunError
 from fedsim.history import History
 from fedsim.history.outcomes import PHASES
 
-_DOWNLINK, _COMPUTE, _UPLINK = PHASES
+_DOWNLINK: Final = PHASES[0]
 _TABLES: Final[tuple[Literal["participations", "probes"], ...]] = ("participations", "probes")
 
 
@@ -33,8 +34,7 @@ class Flows:
 
 def flows_of(history: History, rounds: tuple[int, int] | None = None) -> Flows:
     """Return the transfers of a run: models, updates, and questions to clients with their answers."""
-    parts = [_of_table(history, table) for table in _TABLES if table in history.tables()]
-    flows = Flows(**{name: np.concatenate([vars(part)[name] for part in parts]) for name in vars(parts[0])})
+    flows = _joined([_of_table(history, table) for table in _TABLES if table in history.tables()])
     flows = flows.taken(np.lexsort((flows.client, flows.up, flows.start_s)))
     if rounds is not None:
         flows = _within(flows, rounds, history.name)
@@ -44,10 +44,8 @@ def flows_of(history: History, rounds: tuple[int, int] | None = None) -> Flows:
 
 
 def _of_table(history: History, table: Literal["participations", "probes"]) -> Flows:
-    column = {
-        name: history.column(table, name)
-        for name in ("round", "client", "start_s", "end_s", "downlink_s", "compute_s", "uplink_s", "queue_s")
-    }
+    names = ("round", "client", "start_s", "end_s", "downlink_s", "compute_s", "queue_s")
+    column = {name: history.column(table, name) for name in names}
     if np.any(column["queue_s"] > 0):
         raise RunError(f"{history.name}: {table} has waits in queues; transfers over a graph have none")
     cut_in = history.column(table, "cut_in")
@@ -56,14 +54,19 @@ def _of_table(history: History, table: Literal["participations", "probes"]) -> F
     uploads_s = received_s + column["compute_s"]
     ways = [
         (False, column["start_s"], received_s, down_bits, cut_in != _DOWNLINK),
-        (True, uploads_s, column["end_s"], up_bits, (cut_in != _DOWNLINK) & (cut_in != _COMPUTE) & (cut_in != _UPLINK)),
+        (True, uploads_s, column["end_s"], up_bits, ~np.isin(cut_in, PHASES)),
     ]
-    parts = []
-    for up, start_s, end_s, bits, whole in ways:
-        flows = Flows(
-            column["round"], column["client"], np.full(bits.size, up), start_s, end_s, bits, np.asarray(whole, bool)
-        )
-        parts.append(flows.taken(bits > 0))
+    return _joined(
+        [
+            Flows(column["round"], column["client"], np.full(bits.size, up), start_s, end_s, bits, whole).taken(
+                bits > 0
+            )
+            for up, start_s, end_s, bits, whole in ways
+        ]
+    )
+
+
+def _joined(parts: Sequence[Flows]) -> Flows:
     return Flows(**{name: np.concatenate([vars(part)[name] for part in parts]) for name in vars(parts[0])})
 
 

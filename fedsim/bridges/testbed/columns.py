@@ -206,7 +206,6 @@ def arrival_of(run: CohortRun, i: int, time_s: float, version: int) -> Arrival:
 
 
 def without_client(time_s: float) -> Arrival:
-    """Return that a round has closed at an instant without an arrival."""
     return Arrival(client=-1, outcome="", time_s=time_s, start_s=math.nan, start_version=-1, staleness=0)
 
 

@@ -137,11 +137,7 @@ class OutsideRun:
         self._data_digest = learner.data_digest
         clients.workload = StatedWorkload(clients.workload, self._stated)
         clients.compute = StatedComputeTimes(clients.compute, self._stated)
-        self.context = replace(
-            context,
-            learner=self.learner,
-            selector=_Asked(context.selector).port,
-        )
+        self.context = replace(context, learner=self.learner, selector=_Asked(context.selector).port)
         numbers, releases = context.effects.of(SideNumbers), context.effects.of(Releases)
         if numbers is not None:
             numbers.from_outside = True
@@ -150,7 +146,6 @@ class OutsideRun:
         return self.context
 
     def weigh(self, weight: Mapping[int, float]) -> None:
-        """Take the weights with which the code outside has used the updates of the round just played."""
         closed = self.decisions.closed
         for run, places in [] if closed is None else closed.served:
             each = run.each()
@@ -171,7 +166,6 @@ class OutsideRun:
         return self.context.rules.policy.traits.concurrency
 
     def question(self, call: str) -> Asked:
-        """Go on until the server waits for clients, and return for what."""
         asked = self.to_question()
         if asked is None:
             raise self.over(call)
@@ -274,7 +268,6 @@ class OutsideRun:
         return 0 if self.decisions.closed is None else self.decisions.closed.number
 
     def evaluate(self, evaluation: Evaluation) -> None:
-        """Take an evaluation of the newest model, which the server records now, or when it goes on."""
         self._evaluated, self.learner.evaluation = self._last_number, evaluation
         if self.stepping.asked in (Asked.COHORT, Asked.PLACES):
             self._simulation.server.evaluate()
@@ -290,7 +283,6 @@ class OutsideRun:
             self._latest[client] = client, run.model.version, int(run.repeat[i])
 
     def participation(self, client: int) -> Key | None:
-        """Return the newest participation of a client; None before the first."""
         return self._latest.get(client)
 
     def finish(self, sent_in: int, more_notes: Sequence[str] = ()) -> History:
@@ -319,7 +311,6 @@ class OutsideRun:
         return self.decisions.number if begun else None
 
     def fail(self, error: BaseException) -> None:
-        """Keep in the folder what has happened before an error of the caller's code."""
         if self._recording is not None and self._history is None:
             self._recording.fail(error)
 

@@ -39,15 +39,12 @@ class ReportedLearner(TimingLearner):
         self._reported.setdefault(key, {})[name] = value
 
     def work_samples(self, client: IntArray, work: FloatArray | None = None, got: IntArray | None = None) -> FloatArray:
-        """Return how many samples each client passes through its model by the scenario's local training, shape (n,)."""
         return self._sizes.work_samples(client, work, got)
 
     def whole_steps(self, client: IntArray, work: FloatArray, *, up: bool) -> FloatArray:
-        """Return the shares of work nearest to a wish, shape (n,)."""
         return self._sizes.whole_steps(client, work, up=up)
 
     def probe_samples(self, client: IntArray, samples: int | None) -> FloatArray:
-        """Return the work of a probe as a number of samples, shape (n,)."""
         return self._sizes.probe_samples(client, samples)
 
     def updates(
@@ -60,7 +57,6 @@ class ReportedLearner(TimingLearner):
         level: IntArray | None = None,
         drawn: Drawn | None = None,
     ) -> list[Update]:
-        """Return one handle for each client, shape (n,)."""
         return [OutsideUpdate((one, model.version, repeat)) for one in client.tolist()]
 
     def measure(self, updates: Sequence[Update], needs: Collection[str]) -> dict[str, NDArray[Any]]:
@@ -76,7 +72,6 @@ class ReportedLearner(TimingLearner):
         return found
 
     def start_evaluation(self, model: Model) -> PendingEvaluation | None:
-        """Return the evaluation that was reported; None without one."""
         found, self.evaluation = self.evaluation, None
         return None if found is None else KnownEvaluation(found)
 

@@ -29,27 +29,24 @@ class Stated:
         self._values = {}
 
     def of(self, name: str, client: IntArray) -> Values | None:
-        """Return a value, one for all clients or of shape (n,); None if nothing is stated."""
         values = self._values.get(name)
         return None if values is None else at(values, client)
 
 
 class StatedWorkload(Workload):
-    """Bits and samples of participations, where they are stated those."""
-
     def __init__(self, usual: Workload, stated: Stated) -> None:
         vars(self).update(vars(usual))
         self._stated = stated
 
     def counted(self, client: IntArray) -> FloatArray | None:
         """Return the samples that are stated, in place of operations too; None where none are."""
-        return self._samples(client)
+        stated = self._stated.of("samples", client)
+        return None if stated is None else np.broadcast_to(np.asarray(stated, dtype=np.float64), client.shape).copy()
 
     def of(self, client: IntArray, narrow: Narrow | None = None) -> tuple[Values, Values, FloatArray]:
-        """Return the bits down and up of clients, and their work in samples, shape (n,)."""
         down, up, samples = super().of(client, narrow)
         stated_down, stated_up = self._stated.of("down_bits", client), self._stated.of("up_bits", client)
-        stated_samples = self._samples(client)
+        stated_samples = self.counted(client)
         if stated_down is not None:
             down = stated_down
         if stated_up is not None:
@@ -57,10 +54,6 @@ class StatedWorkload(Workload):
         if stated_samples is not None:
             samples = stated_samples
         return down, up, samples
-
-    def _samples(self, client: IntArray) -> FloatArray | None:
-        stated = self._stated.of("samples", client)
-        return None if stated is None else np.broadcast_to(np.asarray(stated, dtype=np.float64), client.shape).copy()
 
     def _sent(self, update_bits: Values) -> Values:
         """Return the sizes of the messages up with updates of some sizes: masked, with numbers beside them."""
@@ -70,8 +63,6 @@ class StatedWorkload(Workload):
 
 
 class StatedComputeTimes:
-    """Durations of local work, where they are stated those; `ComputeTimes`."""
-
     def __init__(self, law: ComputeTimes, stated: Stated) -> None:
         self._law, self._stated = law, stated
 
@@ -82,5 +73,4 @@ class StatedComputeTimes:
         return np.broadcast_to(np.asarray(stated_s, dtype=np.float64), client.shape).copy()
 
     def expected_s(self, samples: FloatArray) -> FloatArray:
-        """Return the mean duration by the law of the scenario for every client, in seconds, shape (K,)."""
         return self._law.expected_s(samples)

@@ -26,7 +26,6 @@ class Stepping:
 
     @property
     def asked(self) -> Asked | None:
-        """What the server waits for; None before the first step, and once the run is over."""
         return self._decisions.asked
 
     @property
@@ -48,7 +47,6 @@ class Stepping:
         return decisions.asked
 
     def answer(self, answer: Answer) -> None:
-        """Let the server go on with a decision, once the run has begun."""
         if self._process is not None:
             self._decisions.answer(answer)
 
@@ -76,7 +74,6 @@ class Stepping:
             self._decisions.asked = None
 
     def move_to(self, time_s: float) -> None:
-        """Bring the clock to an instant before which nothing happens any more."""
         env = self._server.env
         if not self._ended and env.now < time_s:
             reached = env.timeout(delay_until(env, time_s))

@@ -393,7 +393,6 @@ class Testbed(FirstSight):
         return self._run.finish(self._sent_in, notes)
 
     def _places(self, call: str) -> int:
-        """Return how many clients an asynchronous server has in flight at most."""
         if self._run.concurrency is None:
             raise StepError(f"{call}: the scenario has no asynchronous policy; allowed: round")
         return self._run.concurrency

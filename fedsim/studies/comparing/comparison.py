@@ -36,7 +36,6 @@ class Comparison:
 
     @property
     def table(self) -> pa.Table:
-        """One row for each line."""
         rows = [one.row() for one in self.lines]
         known = [{name: None if v in (math.inf, -math.inf) or v != v else v for name, v in row.items()} for row in rows]  # noqa: PLR0124
         return pa.Table.from_pylist(known)
@@ -47,7 +46,6 @@ class Comparison:
     __repr__ = __str__
 
     def to_csv(self) -> str:
-        """Return the table as CSV."""
         rows, text = self.table.to_pylist(), io.StringIO()
         writer = csv.DictWriter(text, list(self.lines[0].row()) if self.lines else [], lineterminator="\n")
         writer.writeheader()
@@ -62,7 +60,6 @@ class Comparison:
         return json.dumps({**head, "comparisons": rows}, indent=1)
 
     def to_latex(self) -> str:
-        """Return the lines as a tabular of LaTeX."""
         rows = [COLUMNS, *(one.cells() for one in self.lines)]
         head, *body = [" & ".join(map(_latex, row)) + " \\\\" for row in rows]
         form = "ll" + "r" * (len(COLUMNS) - 2)

@@ -22,7 +22,6 @@ class Line:
     holm: float = math.nan
 
     def cells(self) -> tuple[str, ...]:
-        """Return the line as text, in the order of `COLUMNS`."""
         one = self.paired
         counts = f"{one.unreached[0]} / {one.unreached[1]}" if any(one.unreached) else "-"
         head = (metric(self.metric).label, self.variant, str(one.pairs))
@@ -91,7 +90,6 @@ def sentence(line: Line, level: float, family: int) -> str:
 
 
 def _concluded(line: Line, level: float, family: int, better: int) -> str:
-    """Return whether the difference is one, after Holm's correction and without."""
     one = line.paired
     if math.isnan(one.p):
         return "all pairs differ by the same amount" if one.difference else "no pair differs"

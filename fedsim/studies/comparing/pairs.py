@@ -83,7 +83,8 @@ def t_interval(values: FloatArray, level: float) -> Interval:
 def paired(sample: Sample, level: float = 0.95, horizon: float | None = None, unit: str = "") -> Paired:
     """Compare the values of pairs; a horizon is one that was named before the runs."""
     n = sample.value.shape[1]
-    in_time = sample.reached if horizon is None else sample.reached & (sample.value <= horizon)
+    cut = math.inf if horizon is None else horizon
+    in_time = sample.reached & (sample.value <= cut * (1 + _ROUNDING))
     unreached = (n - int(in_time[0].sum()), n - int(in_time[1].sum()))
     known = Paired(n, unreached, _exact(in_time))
     values = sample.value
@@ -91,7 +92,6 @@ def paired(sample: Sample, level: float = 0.95, horizon: float | None = None, un
         return replace(known, refused=f"{int(np.isnan(values).any(axis=0).sum())} of {n} pairs have no value")
     if horizon is None and any(unreached):
         return replace(known, refused=f"no horizon was named before the runs: {_would_do(sample, unit)}")
-    cut = math.inf if horizon is None else horizon
     short = ~sample.reached & (sample.watched < cut)
     if short.any():
         far = float(sample.watched[~sample.reached].min())
@@ -101,7 +101,7 @@ def paired(sample: Sample, level: float = 0.95, horizon: float | None = None, un
     values = np.where(sample.reached, np.minimum(values, cut), cut)
     differences = values[1] - values[0]
     differences[np.abs(differences) <= _ROUNDING * np.abs(values).max(initial=0.0)] = 0.0
-    cuts = bool((values >= cut).any())
+    cuts = any(unreached)
     apart = int(np.count_nonzero(differences))
     if cuts and apart < max(FEWEST_APART, SHARE_APART * n):
         return replace(known, refused=f"{apart} of {n} pairs differ before {cut:.4g} {unit}: {_would_do(sample, unit)}")
@@ -136,9 +136,12 @@ def _exact(reached: BoolArray) -> float:
 
 def _would_do(sample: Sample, unit: str) -> str:
     """Return in words which horizon would give an interval, for runs with other seeds."""
-    first = np.where(sample.reached, sample.value, math.inf).min(axis=0)
+    sides = np.where(sample.reached, sample.value, math.inf)
+    # A pair of equal values differs before no horizon.
+    first = np.where(sides[0] == sides[1], math.inf, sides.min(axis=0))
     needed = max(FEWEST_APART, math.ceil(SHARE_APART * first.size))
     at = float(np.sort(first)[needed - 1]) if needed <= first.size else math.inf
+    at = max(at, float(sample.value[sample.value > 0].min(initial=math.inf)))
     if math.isinf(at):
         far = float(sample.watched.max())
         beyond = f", beyond {far:.3g} {unit}" if math.isfinite(far) else ""

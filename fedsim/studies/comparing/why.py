@@ -33,7 +33,6 @@ class Why:
 
     @property
     def sentence(self) -> str:
-        """Which factors make the difference, greatest first."""
         if not self.pairs:
             return f"Why {self.variant!r} differs from {self.baseline!r} is not known: {self.note}."
         ranked = sorted(self.factors.items(), key=lambda item: -abs(item[1][0]))

@@ -47,7 +47,6 @@ def draw_bands(
     smoothing: int | None = None,
     out: str | Path | None = None,
 ) -> "Figure":
-    """Return a figure of variants, each with its runs by seed."""
     if x not in _X:
         raise RunError(f"x: {x!r} cannot be drawn; allowed: {', '.join(_X)}")
     histories = [history for of in runs.values() for history in of.values()]
@@ -89,7 +88,6 @@ def draw_bands(
 
 
 def _curves(of: Mapping[int, History], x: str, y: str, window: int) -> dict[int, Curve]:
-    """Return the curves of runs by seed; a run without a value has none."""
     curves = {}
     for seed, history in of.items():
         at, values = curve_of(history, "round" if x == "round" else "time", y, window)

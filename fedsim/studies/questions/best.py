@@ -16,7 +16,8 @@ from fedsim.studies.running.engine import Engine
 from fedsim.studies.study import Study, StudyError, Variant, at
 from fedsim.studies.sweeping import run_study
 
-_RANGE = re.compile(r"(-?[\d.]+(?:e[+-]?\d+)?)\.\.(-?[\d.]+(?:e[+-]?\d+)?)")
+_NUMBER = r"(-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)"
+_RANGE = re.compile(rf"{_NUMBER}\.\.{_NUMBER}")
 _TOGETHER = 4
 """Trials that are run side by side; each search step knows those before."""
 _NEVER = 1e30
@@ -40,17 +41,21 @@ class Over:
         if not isinstance(values, str):
             return cls(path, choices=tuple(values))
         found = _RANGE.fullmatch(values)
-        if not found or not float(found[1]) < float(found[2]):
+        if not found or not float(found[1]) < float(found[2]) < math.inf:
             raise StudyError(f"over {path}: {values!r} is not allowed; allowed: LOW..HIGH, or a list of values")
         now = at(scenario.describe(), path)
-        whole = isinstance(now, int) if now is not None else "." not in found[1].replace("..", "")
-        return cls(path, float(found[1]), float(found[2]), whole=whole)
+        whole = isinstance(now, int) if now is not None else "." not in found[1]
+        low, high = (math.ceil(float(found[1])), math.floor(float(found[2]))) if whole else map(float, found.groups())
+        if low > high:
+            raise StudyError(f"over {path}: {values!r} is not allowed; allowed: a range with a whole number")
+        return cls(path, low, high, whole=whole)
 
     def at(self, share: float) -> Any:
         """Return the value at a share from 0 to 1 of the list, or of the range; over two decades by its logarithm."""
-        if self.choices or self.whole:
-            values = self.choices or range(math.ceil(self.low), math.floor(self.high) + 1)
-            return values[min(len(values) - 1, int(share * len(values)))]
+        if self.choices:
+            return self.choices[min(len(self.choices) - 1, int(share * len(self.choices)))]
+        if self.whole:
+            return int(self.low + min(self.high - self.low, int(share * (self.high - self.low + 1))))
         if self.low > 0 and self.high / self.low >= 100:
             return self.low * (self.high / self.low) ** share
         return self.low + share * (self.high - self.low)
@@ -148,7 +153,6 @@ def _share(trial: Any, one: Over) -> float:
 
 
 def _front(trials: Sequence[Trial], signs: Sequence[float]) -> list[Trial]:
-    """Return the trials that no other one beats."""
     there = [trial for trial in trials if np.isfinite(trial.means).all()]
     points = np.array([np.multiply(signs, trial.means) for trial in there])
     beaten = [(np.all(points <= one, axis=1) & np.any(points < one, axis=1)).any() for one in points]

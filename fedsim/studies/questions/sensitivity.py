@@ -56,17 +56,9 @@ def sensitivity(
         raise StudyError(f"factor: {factor:g} is not allowed; allowed: numbers above 1")
     if method not in METHODS:
         raise StudyError(f"method: {method!r} is not allowed; allowed: {', '.join(METHODS)}")
-    fields, refused = {}, {}
-    for path, value in fields_of(scenario).items():
-        try:
-            for scale in (1 / factor, factor):
-                scenario.replace({path: _scaled(value, scale)})
-            if _scaled(value, factor) != value != _scaled(value, 1 / factor):
-                fields[path] = value
-            else:
-                refused[path] = f"{value} times {factor:g} is the same whole number"
-        except ScenarioError as error:
-            refused[path] = str(error)
+    fields, refused = _varied(scenario, factor)
+    if not fields:
+        raise StudyError(f"factor: {factor:g} is not allowed; {next(iter(refused.values()), 'no number can vary')}")
 
     def run(points: list[dict[str, Any]]) -> list[Value]:
         """Return the metric of each point, and of the base first."""
@@ -82,6 +74,21 @@ def sensitivity(
     else:
         base, table = _by_salib(fields, factor, run, method, rows, scenario.seed)
     return Sensitivity(name, base, table.sort_by([("effect", "descending")]), refused)
+
+
+def _varied(scenario: Scenario, factor: float) -> tuple[dict[str, float], dict[str, str]]:
+    fields, refused = {}, {}
+    for path, value in fields_of(scenario).items():
+        try:
+            for scale in (1 / factor, factor):
+                scenario.replace({path: _scaled(value, scale)})
+            if _scaled(value, factor) != value != _scaled(value, 1 / factor):
+                fields[path] = value
+            else:
+                refused[path] = f"{value} times {factor:g} is the same whole number"
+        except ScenarioError as error:
+            refused[path] = str(error)
+    return fields, refused
 
 
 Run = Callable[[list[dict[str, Any]]], list[Value]]

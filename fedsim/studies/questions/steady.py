@@ -32,7 +32,6 @@ class Steady:
 
     @property
     def sentences(self) -> list[str]:
-        """The mean and the quantiles, in words."""
         by = f"{100 * self.level:g}% by {_BATCHES} batch means of {(self.rounds - self.warm_up) // _BATCHES} rounds"
         first = (
             f"Mean round {in_seconds(self.mean, 4)} s +- {self.interval.half:.2g} ({by}; {self.warm_up} rounds of "
@@ -48,7 +47,8 @@ class Steady:
 
 
 def steady(run: History, shares: Sequence[float] = (0.5, 0.95, 0.99), level: float = 0.95) -> Steady:
-    """Return the round times of a run in the long run."""
+    if not 0.5 <= level < 1:
+        raise StudyError(f"level: {level!r} is not allowed; allowed: 0.5 to 0.999, as 0.95")
     times = run.column("rounds", "duration_s").astype(np.float64)
     warm = warm_up(times)
     if times.size - warm < _FEWEST:
@@ -69,6 +69,9 @@ def warm_up(times: FloatArray) -> int:
     fives = times[: times.size // 5 * 5].reshape(-1, 5).mean(axis=1)
     if fives.size < 4:
         return 0
+    fives -= fives.mean()
+    # Values that are the same but for rounding have no warm-up.
+    fives[np.abs(fives) <= 1e-9 * np.abs(times).max()] = 0.0
     sizes = np.arange(fives.size, 0, -1)
     sums, squares = (np.cumsum(of[::-1])[::-1] for of in (fives, fives**2))
     errors = np.maximum(squares - sums**2 / sizes, 0.0) / sizes**2.0

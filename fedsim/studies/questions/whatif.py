@@ -16,8 +16,6 @@ from fedsim.units import in_seconds
 
 @dataclass(frozen=True)
 class WhatIf:
-    """A run, and the same one with other values."""
-
     before: History
     after: History
     changes: Mapping[str, tuple[Any, Any]]
@@ -28,12 +26,10 @@ class WhatIf:
 
     @property
     def why(self) -> Why:
-        """What makes the difference in seconds."""
         return why({"before": {0: self.before}, "after": {0: self.after}}, "before")[0]
 
     @property
     def sentences(self) -> list[str]:
-        """What changed, when the runs part, what it did to time and target, and what it cost."""
         changed = ", ".join(f"{path} {plain(old)} -> {plain(new)}" for path, (old, new) in self.changes.items())
         parted = "All rounds have the same cohorts and outcomes."
         if self.parts_in_round is not None:
@@ -74,7 +70,6 @@ def what_if(run: History, values: Mapping[str, Any], **options: Any) -> WhatIf:
 
 
 def first_apart(one: History, other: History) -> int | None:
-    """Return the first round whose cohort or outcomes differ; None where all are the same."""
     before, after = _outcomes(one), _outcomes(other)
     return next((number for number in sorted({*before, *after}) if before.get(number) != after.get(number)), None)
 

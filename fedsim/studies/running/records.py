@@ -85,24 +85,19 @@ class Records:
         return sorted(set().union(*stale.values()))
 
     def done(self, run: str, rounds: int | None = None) -> Done | None:
-        """Return the record of a run, or of its continuation to a number of rounds."""
         return self._done.get((run, rounds))
 
     def lacks(self, run: str, rounds: int | None = None) -> bool:
-        """Return whether a run is to be made, as none has ended well."""
         return (done := self.done(run, rounds)) is None or bool(done.error)
 
     def others(self, runs: Iterable[str]) -> int:
-        """Return how many runs there are beside these."""
         return len({run for run, _ in self._done} - set(runs))
 
     def longest(self, run: str) -> Done | None:
-        """Return the longest record of a run that has not failed."""
         found = [one for (digest, _), one in self._done.items() if digest == run and not one.error]
         return max(found, key=lambda one: one.rounds or 0, default=None)
 
     def add(self, ended: Iterable[tuple[Done, bytes]]) -> list[Done]:
-        """Append runs that have ended, and return their records."""
         added = []
         try:
             with (self.folder / _TABLES).open("ab") as tables:

@@ -33,8 +33,8 @@ def longer(study: Study, point: Point, history: History, rounds: int) -> int | N
         # A run without evaluations never reaches an accuracy.
         if far < wanted and not (one.waits and (found.reached or math.isnan(found.watched))):
             factor = max(factor, wanted / far if far > 0 else 2.0)
-    count = math.ceil(history.rounds.num_rows * factor * _SPARE)
-    return int(min(_LONGEST * own, max(rounds + 1, count))) if factor else None
+    count = math.ceil(min(_LONGEST * own, history.rounds.num_rows * factor * _SPARE))
+    return min(_LONGEST * own, max(rounds + 1, count)) if factor else None
 
 
 def go_on(

@@ -23,8 +23,6 @@ def serialised_bits(message):
 
 
 class Weighed:
-    """A ClientApp that weighs the messages that pass."""
-
     def __init__(self, app):
         self._app, self.down, self.up = app, [], []
 
@@ -92,7 +90,6 @@ def test_sizes_are_remembered_where_only_work_is_declared():
 
 
 def quiet_app(metrics):
-    """Return an app whose replies to every kind of message have some metrics."""
     app = ClientApp()
 
     def answer(message, context):

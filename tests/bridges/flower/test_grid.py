@@ -52,7 +52,6 @@ STRATEGIES = {
 
 
 def numbers(result):
-    """Return what a strategy's result holds, as lists."""
     metrics = (result.train_metrics_clientapp, result.evaluate_metrics_clientapp, result.evaluate_metrics_serverapp)
     return [
         [array.tolist() for array in result.arrays.to_numpy_ndarrays()],
@@ -219,8 +218,6 @@ def test_evaluations_of_nodes_are_the_curve_without_others():
 
 
 def evaluated(evaluate):
-    """Return the history of two rounds whose models the server evaluates by a function."""
-
     def main(grid, context):
         strategy, config = FedAvg(fraction_evaluate=0.0), ConfigRecord({"lr": 0.5})
         strategy.start(grid, initial_arrays(), num_rounds=2, train_config=config, evaluate_fn=evaluate)

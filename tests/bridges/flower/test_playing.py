@@ -21,7 +21,6 @@ from tests.support.plain_links import Lost, plain_scenario
 
 
 def served(scenario, do, **options):
-    """Return the grid, what its ClientApps were called for, and the history of a server's main function."""
     called = []
     # Work of 1 s, and an upload of 1 s for client 0, 2 s for client 1 and so on; the download takes far less.
     foresight = FromInstruction(lambda *_: 100.0, lambda *_: 5e4)
@@ -282,7 +281,6 @@ def test_nodes_are_queues(sleep_s, nodes, works_s):
 
 
 def there_in(path, *intervals):
-    """Return a scenario whose clients are there in these intervals of each 100 s."""
     path.write_text("\n".join(["device,start_s,end_s", *intervals]))
     availability = {"kind": "traces", "path": str(path), "mapping": "sequential", "period_s": 100.0}
     policy = {"kind": "deadline", "deadline_s": 1e4}

@@ -18,8 +18,9 @@ def rounds(count=3, **more):
 
 def test_a_round_is_counted_by_hand():
     """Client k delivers after 1 + 2 + (k + 1) s: clients 3 and 1 after 7 and 5 s."""
-    testbed = Testbed(by_hand())
+    before, testbed = set(threading.enumerate()), Testbed(by_hand())
     result = testbed.round([3, 1])
+    assert set(threading.enumerate()) <= before, "there are no threads"
     assert result.client.tolist() == [3, 1]
     assert result.end_s.tolist() == [7.0, 5.0]
     assert result.client[result.arrivals].tolist() == [1, 3]
@@ -60,6 +61,8 @@ def test_sizes_are_stated():
     """Links of 1 Mbit/s, in FedScale's kbit of 1024 bits: seconds are megabits."""
     network = {"kind": "fedscale", "median_kbps": 1e6 / 1024, "sigma": 0.0}
     testbed = Testbed(by_hand(network=network))
+    asking = Testbed(by_hand(network=network, selector={"kind": "loss-proportional", "cohort": 2}))
+    assert asking.round([0], up_bits=1e6).uplink_bits.tolist() == [1e6 + 32], "the loss comes with it"
     result = testbed.round([0, 1, 2], down_bits=2e6, up_bits=[1e6, 0.0, 3e6], compute_s=0.0)
     assert result.downlink_bits.tolist() == [2e6] * 3
     assert result.uplink_bits.tolist() == [1e6, 0.0, 3e6]
@@ -193,14 +196,6 @@ def test_a_target_or_the_last_round_ends_the_run(changes):
     assert testbed.finish().rounds.num_rows == 1
 
 
-def test_time_passes_between_rounds():
-    testbed = Testbed(by_hand())
-    testbed.round([0])
-    assert testbed.advance(10.0) == ()
-    assert testbed.now_s == 10.0
-    assert testbed.round([0]).start_s.tolist() == [10.0]
-
-
 def test_time_passes_up_to_an_arrival():
     """Clients 2 and 3 go on after a deadline of 5 s, and arrive after 6 s and 7 s."""
     policy = {"kind": "deadline", "deadline_s": 5.0}
@@ -208,6 +203,7 @@ def test_time_passes_up_to_an_arrival():
     testbed.round([0, 2, 3])
     found = [([one.client for one in testbed.advance(8.0, to_arrival=True)], testbed.now_s) for _ in range(3)]
     assert found == [([2], 6.0), ([3], 7.0), ([], 8.0)]
+    assert testbed.round([0]).start_s.tolist() == [8.0]
 
 
 def test_time_passes_to_its_end_where_all_clients_are_busy():
@@ -264,16 +260,12 @@ def test_finished_early_it_is_the_shorter_run(count):
 
 
 def test_a_round_that_was_not_played_leaves_no_row():
+    """Asked twice, a selector gives the same answer, so that its random numbers are those of `simulate`."""
     testbed = Testbed(by_hand())
     testbed.round([0])
-    testbed.select()
-    assert testbed.finish().rounds.num_rows == 1
-
-
-def test_the_selector_answers_once_a_round():
-    """Asked twice, it gives the same answer, so that its random numbers are those of `simulate`."""
-    testbed = Testbed(by_hand())
     assert testbed.select() is testbed.select()
+    assert testbed.finish().rounds.num_rows == 1
+    assert Testbed(by_hand()).finish().rounds.num_rows == 0
 
 
 @pytest.mark.parametrize(
@@ -389,10 +381,6 @@ def test_batteries_pay():
     assert testbed.round([1], compute_s=1.0).energy_j.tolist() == pytest.approx([3.0])
 
 
-def test_a_run_without_rounds_is_finished():
-    assert Testbed(by_hand()).finish().rounds.num_rows == 0
-
-
 def test_edge_servers_are_refused_in_words():
     edges = {"grouping": {"kind": "order", "count": 2}, "rounds": 1, "backhaul": "none"}
     with pytest.raises(StepError, match=r"rounds\.edges: a testbed steps the rounds of one server"):
@@ -404,10 +392,3 @@ def test_a_file_and_tables_and_a_scenario_are_the_same(tmp_path):
     (tmp_path / "one.toml").write_text(scenario.to_toml())
     ends_s = [Testbed(given).round([2]).end_s[0] for given in (scenario, by_hand(), tmp_path / "one.toml")]
     assert ends_s == [6.0, 6.0, 6.0]
-
-
-def test_there_are_no_threads():
-    before = set(threading.enumerate())
-    testbed = Testbed(by_hand())
-    testbed.round([0])
-    assert [thread.name for thread in threading.enumerate() if thread not in before] == []
