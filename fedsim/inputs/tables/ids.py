@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Collection, Iterable
-from typing import Final, Literal, NamedTuple
+from itertools import repeat
+from typing import Final, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -89,17 +90,15 @@ def identified(table: Table, name: str, least: int = 0) -> tuple[IntArray, list[
     if table.is_numeric(name):
         return table.whole(name, least, f"whole numbers from {least}"), None
     place, labels = table.labels(name)
-    long = isinstance(table.values(name), np.ndarray)
-    odd = [
-        label is None or (re.match(NUMBER, label) is not None and not (long and label.isdecimal())) for label in labels
-    ]
-    if any(odd):
+    long, as_number = isinstance(table.values(name), np.ndarray), re.compile(NUMBER).match
+    is_odd = (label is None or (as_number(label) and not (long and label.isdecimal())) for label in labels)
+    odd = np.fromiter(is_odd, np.bool_, len(labels))
+    if odd.any():
         # Of numbers among names and names among numbers, the fewer.
-        few = sum(odd) * 2 <= len(odd)
-        which = odd.index(few) if few in odd else 0
+        which = np.argmax(odd == (odd.sum() * 2 <= odd.size))
         row = int(np.flatnonzero(place == which)[0])
         table.refuse_cell(name, row, "whole numbers from 0 in all rows, or names in all rows")
-    return place, [str(label) for label in labels]
+    return place, cast(list[str], labels)
 
 
 def _numbered(table: Table, place: IntArray, labels: list[str], clients: int) -> IntArray:
@@ -107,16 +106,16 @@ def _numbered(table: Table, place: IntArray, labels: list[str], clients: int) ->
     run = current()
     if run.numbered_in:
         table.refuse(_two_ways(run, f"{table.find(*IDS)} has the names {_shown(labels)}"))
-    new = [label for label in labels if label not in run.clients]
-    added = new[: max(clients - len(run.clients), 0)]
-    if run.clients and added:
+    named = len(run.clients)
+    new = [label for label in labels if label not in run.clients] if named else labels
+    added = new[: max(clients - named, 0)]
+    run.clients.update(zip(added, range(named, named + len(added)), strict=True))
+    if named and added:
         note(table.where, f"{len(added)} clients ({_shown(added)}) are not named in {short(run.named_in)}")
-    for label in added:
-        run.clients[label] = len(run.clients)
     if not run.named_in:
         note(table.where, f"clients 0, 1, ... are {_shown(run.clients)}")
     run.named_in = run.named_in or table.where
-    return np.array([run.clients.get(label, -1) for label in labels], dtype=np.int64)[place]
+    return np.fromiter(map(run.clients.get, labels, repeat(-1)), np.int64, len(labels))[place]
 
 
 def _two_ways(run: Reading, here: str) -> str:
@@ -127,5 +126,6 @@ def _two_ways(run: Reading, here: str) -> str:
 
 def _shown(ids: Iterable[object]) -> str:
     """Return some ids in words, the first and the last of many."""
-    words = [str(one) for one in ids] or ["none"]
-    return ", ".join(words) if len(words) <= _SHOWN else f"{', '.join(words[: _SHOWN - 1])}, ..., {words[-1]}"
+    every = list(ids)
+    few = every if len(every) <= _SHOWN else [*every[: _SHOWN - 1], "...", every[-1]]
+    return ", ".join(map(str, few)) or "none"
