@@ -13,8 +13,11 @@ from fedsim.inputs.tables.reading import Reading, current, note, short
 from fedsim.inputs.tables.table import Table
 
 _SHOWN: Final = 5
-_OTHER_IDS: Final = {"user", "user_id", "uid", "guid", "node", "node_id", "name", "worker", "party", "vehicle_id", "ue"}
-"""Columns that may name clients, and are not taken for their ids."""
+_OTHER_IDS: Final = (
+    *("client", "device", "user", "uid", "uuid", "guid", "node", "name", "worker", "party", "participant", "vehicle"),
+    *("ue", "imsi", "imei", "mac", "host", "hostname", "station", "phone", "id"),
+)
+"""Words of columns that may name clients, and are not taken for their ids."""
 _INDICES: Final = {"column_1", "unnamed:_0", "index", "_index_level_0_"}
 Each = Literal["one", "some", "any"]
 """How many rows a client has: one, at least one, or any number."""
@@ -63,10 +66,14 @@ def owned(table: Table, clients: int, each: Each, column: str | None = None) -> 
     return Owned(row, ids[row])
 
 
-def note_order(table: Table, what: str, asked: str, names: Collection[str] = ()) -> None:
-    """Note columns that may name what rows are of, which is their place: by their names, or an index of its own."""
+def note_order(table: Table, what: str, asked: str, words: Collection[str] = ()) -> None:
+    """Note columns that may name what rows are of, which is their place: by a word, or an index of its own."""
     whole = {column: Name.of(column).whole for column in table.columns}
-    others = [column for column in whole if whole[column] in names]
+    others = [
+        column
+        for column, name in whole.items()
+        if not set(words).isdisjoint(name.split("_")) and len(table.labels(column)[1]) == table.rows
+    ]
     indices = [column for column in whole if whole[column] in _INDICES and table.is_numeric(column)]
     others += [column for column in indices if table.values(column).tolist() != list(range(table.rows))]
     if others:

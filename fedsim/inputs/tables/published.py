@@ -25,7 +25,7 @@ _EVENT: Final = re.compile(rf"({_N}) CONN (\S+) (\S+) (up|down)", re.IGNORECASE)
 _MOVES: Final = re.compile(rb"\A(\s*#[^\n]*\n|\s)*\$(node_\(|ns_\s+at)")
 _PLACE: Final = re.compile(rf"\$node_\((\w+)\) set ([XYZ])_ ([+-]?{_N})")
 _GO: Final = re.compile(rf'\$ns_ at ({_N}) "\$node_\((\w+)\) setdest ([+-]?{_N}) ([+-]?{_N}) ({_N})"')
-_OF_NO_NODE: Final = re.compile(r"|\$god_ set-dist .*|set god_ .*|.*create-god.*")
+_OF_NO_NODE: Final = re.compile(r'|(\$ns_ at \S+ ")?\$god_ set-dist .*|set god_ .*|.*create-god.*')
 _JSON: Final = re.compile(rb"\A\s*[\[{]")
 CARS: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*<(?:[?!].*?<)?fcd-export", re.DOTALL)
 """How the XML of SUMO begins, behind a comment with its settings."""
@@ -95,7 +95,7 @@ def _contacts(content: bytes, contact_with: str | None, where: str) -> "dict[str
     renewed: dict[tuple[str, str], str] = {}
     spans: list[tuple[str, str, str, str]] = []
     unseen = again = 0
-    events = _matched(content, "TIME CONN a b up, or down", _EVENT)
+    events = list(_matched(content, "TIME CONN a b up, or down", _EVENT))
     for event in sorted(events, key=lambda event: float(event[1])):
         time_s, pair = event[1], (min(event[2], event[3]), max(event[2], event[3]))
         since_s, up = begun.get(pair, "0"), event[4].lower() == "up"
@@ -112,13 +112,18 @@ def _contacts(content: bytes, contact_with: str | None, where: str) -> "dict[str
             again -= begun[pair] is not None
     counted(where, unseen, "contacts have no begin: they last from 0 s on")
     counted(where, again, "events not used: a contact is up, or down, already")
-    spans += [(*pair, time_s, "") for pair, time_s in begun.items() if time_s is not None]
-    nodes = {node for span in spans for node in span[:2]}
+    lasting = [(*pair, time_s, "") for pair, time_s in begun.items() if time_s is not None]
+    nodes = dict.fromkeys(node for event in events for node in event.group(2, 3))
     if contact_with is not None and contact_with not in nodes:
         some = ", ".join(sorted(nodes)[:5])
         raise DataError(f"contact_with: there is no node {contact_with!r}{suggest(contact_with, nodes)}; nodes: {some}")
-    ends = [(*pair, *times) for one, other, *times in spans for pair in ((one, other), (other, one))]
-    rows = [(one, *times) for one, other, *times in ends if contact_with in (None, other)]
+    ends: dict[str, list[tuple[str, str]]] = {node: [] for node in nodes}
+    for one, other, *times in sorted([*spans, *lasting], key=lambda span: float(span[2])):
+        for node, peer in ((one, other), (other, one)):
+            # What follows a contact that lasts for ever is within it.
+            if contact_with in (None, peer) and not (ends[node] and not ends[node][-1][1]):
+                ends[node].append((times[0], times[1]))
+    rows = [(node, *times) for node, several in ends.items() for times in several]
     return as_columns(("client", "start_s", "end_s"), rows)
 
 
