@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from fedsim.calibration import read_log
 from fedsim.devices.availability.traces import Traces
 from fedsim.errors import DataError
+from fedsim.inputs.paths import located
 from fedsim.inputs.tables import reading
 from fedsim.network import FromFile
 from fedsim.network.satellite.satellite import WindowFile
@@ -132,6 +133,7 @@ def test_paths_may_be_those_of_pathlib_and_begin_at_home(tmp_path, monkeypatch):
     monkeypatch.delenv("HOME")
     with pytest.raises(ValidationError, match="there is no such home folder"):
         FromFile(path="~no-such-user/t.csv")
+    assert located({"path": "~no-such-user/t.csv"}) == {"path": "~no-such-user/t.csv"}
     with pytest.raises(DataError, match="it is a folder; allowed: a file"):
         places(tmp_path)
 
