@@ -97,7 +97,8 @@ def _is_state(state: str) -> bool:
 
 def _sessions(devices: Iterable[tuple[str, Iterable[Message]]], where: str) -> "dict[str, pa.ChunkedArray]":
     rows: list[tuple[str, ...]] = []
-    never, moved, open_ended = 0, 0, 0
+    never: list[str] = []
+    moved, open_ended = 0, 0
     for guid, found in devices:
         messages = list(found)
         times = [_date(instant, guid) for instant, _ in messages]
@@ -117,14 +118,11 @@ def _sessions(devices: Iterable[tuple[str, Iterable[Message]]], where: str) -> "
         if begun and begun != messages[order[-1]][0]:
             open_ended += 1
             rows.append((guid, begun, messages[order[-1]][0], str(period)))
-        if len(rows) == before:
-            never += 1
-            first = messages[order[0]][0] if order else "2020-01-02 00:00:00"
-            rows.append((guid, first, first, str(period or 1.0)))
-    counted(where, never, "devices are never locked, charging and on WiFi")
+        never += [guid] if len(rows) == before else []
+    counted(where, len(never), "devices are never locked, charging and on WiFi")
     counted(where, moved, "messages come before the one above them: messages are sorted")
     counted(where, open_ended, "sessions go on at the last message of a device: they end there, and FLASH omits them")
-    return as_columns(_SPANS, rows)
+    return _with_idle(rows, never)
 
 
 def _cached(found: dict[str, dict[str, Any]], where: str) -> "dict[str, pa.ChunkedArray]":
@@ -141,8 +139,13 @@ def _cached(found: dict[str, dict[str, Any]], where: str) -> "dict[str, pa.Chunk
             ) from None
         never += [] if spans else [guid]
         rows += [(guid, *span, str(period_s)) for span in times]
-    begin = min((start for _, start, *_ in rows), default=_CACHE_BEGINS.isoformat())
     counted(where, len(never), "devices have no session")
+    return _with_idle(rows, never)
+
+
+def _with_idle(rows: list[tuple[str, ...]], never: list[str]) -> "dict[str, pa.ChunkedArray]":
+    """Return the columns of sessions, and of devices without one, whose row does not move the first session."""
+    begin = min((start for _, start, *_ in rows), default=_CACHE_BEGINS.isoformat())
     return as_columns(_SPANS, [*rows, *((guid, begin, begin, "1.0") for guid in never)])
 
 

@@ -17,7 +17,7 @@ A = (
     "2020-01-28 00:00:30\t80.0%\n2020-01-28 00:00:40\t4G\n2020-01-28 00:00:50\twifi\n2020-01-28 00:01:40\tscreen_off\n"
 )
 """Locked, charging and on WiFi from 20 s to 40 s and from 50 s to the last message at 100 s."""
-B = "2020-01-28 00:00:30\tscreen_lock\n2020-01-28 00:01:30\tscreen_unlock\n"
+B = "2020-01-27 23:00:30\tscreen_lock\n2020-01-28 00:01:30\tscreen_unlock\n"
 STATES = {"0": {"guid": "a", "model": "m", "messages": A}, "1": {"guid": "b", "model": "m", "messages": B}}
 SINCE_S = 26 * 86_400
 """From FLASH's 2020-01-02 to the first message."""
