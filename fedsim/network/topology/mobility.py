@@ -19,12 +19,10 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import PartError
 from fedsim.inputs.paths import InputPath
 from fedsim.inputs.tables import (
-    IDS,
     TIMES,
     Origin,
     Table,
     followed,
-    identified,
     instants,
     note,
     origin_of,
@@ -226,9 +224,9 @@ class Trace(Component):
         return self
 
     def build(self, run: RunSetup) -> Movement:
-        return self.of_clients(None)
+        return self.of_clients(run.clients)
 
-    def of_clients(self, clients: int | None) -> Movement:
+    def of_clients(self, clients: int) -> Movement:
         """Return the movement of K clients, refusing a trace whose ids are those of others."""
         if self.path is not None:
             table = Table.read(self.path, "network.mobility.path")
@@ -247,10 +245,8 @@ class Trace(Component):
         return partial(_along, ways, self.after == "repeat")
 
 
-def _ways(table: Table, clients: int | None, origin: float | str | None) -> Points:
+def _ways(table: Table, clients: int, origin: float | str | None) -> Points:
     """Return each client's (time, x, y), in the order of times."""
-    if clients is None:
-        clients = 1 + int(identified(table, table.called(*IDS))[0].max(initial=0))
     row, client = owned(table, clients, "any")
     least = 0.0 if origin is None else -np.inf
     times = instants(table, table.called(*TIMES), least=least)
