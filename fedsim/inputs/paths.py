@@ -46,8 +46,5 @@ def _placed(name: str, value: Any, folder: str | Path, *, own: bool) -> Any:
     return value
 
 
-def is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
+def is_file(path: str | Path) -> bool:
+    return os.path.isfile(path)  # noqa: PTH113 (False also for a name that no file can have)

@@ -119,9 +119,8 @@ _PAIR, _TRIPLE, _FOUR = 2, 3, 4
 _GREY_AXES, _COLOUR_AXES = 3, 4
 _CHANNELS: Final = ((1, 3), (2, 4))
 """Numbers of channels that tell which axis of an image has them, the usual ones first."""
-_FEW_CLASSES: Final = 10**5
 _MOST_GAPS: Final = 100
-"""Classes for each sample beyond which labels are taken for names."""
+"""Classes for each sample, and for a thousand more, beyond which labels are taken for names."""
 _MARKS: Final = {"i": -100, "u": 255, "f": float(np.finfo(np.float32).min)}
 """Numbers that fill targets up, by type; -100 is what torch's losses leave out by default."""
 ALLOWED: Final = (
@@ -288,11 +287,11 @@ def _whole(
 
 def _counted(what: str, arrays: Sequence[NDArray[Any]], noun: str) -> int:
     """Return one more than the greatest label or token, refusing numbers with gaps as those of users or hashes have."""
-    count = 1 + int(max(one.max(initial=0) for one in arrays))
-    if count > max(_FEW_CLASSES, _MOST_GAPS * sum(one.size for one in arrays)):
+    count, size = 1 + int(max(one.max(initial=0) for one in arrays)), sum(one.size for one in arrays)
+    if count > _MOST_GAPS * (1000 + size):
         raise DataError(
-            f"{noun}: {what} reach {count - 1:,}, and there are {sum(one.size for one in arrays):,} of them; allowed: "
-            "numbers from 0 on without such gaps, as np.unique(numbers, return_inverse=True)[1] makes them"
+            f"{noun}: {what} reach {count - 1:,}, and there are {size:,} of them; allowed: numbers from 0 on without "
+            "such gaps, as np.unique(numbers, return_inverse=True)[1] makes them"
         )
     return count
 

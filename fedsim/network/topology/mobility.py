@@ -299,16 +299,14 @@ def _hold_against_speeds(
 def _along(points: Points, repeats: bool, client: int, place_m: Place) -> Iterator[Leg]:
     """Yield the legs of a client's way from time 0 on, which lies in the way where that begins before."""
     way = points.get(client, [(0.0, *place_m)])
-    if way[0][0] > 0:
-        yield Leg(0.0, way[0][0], way[0][1:], (0.0, 0.0))
-    # A run that begins within or after a way begins it anew as a whole.
-    period_s = way[-1][0] - min(way[0][0], 0.0)
     repeats = repeats and way[-1][0] > way[0][0]
+    if way[0][0] > 0:
+        way = [(0.0, *way[0][1:]), *way]
+    # A run that begins within or after a way begins it anew as a whole.
+    period_s = way[-1][0] - way[0][0]
     rounds = itertools.count(max(0, math.floor(-way[-1][0] / period_s) + 1)) if repeats else (0,)
     for number in rounds:
         shift_s = number * period_s
-        if number and way[0][0] > 0:
-            yield Leg(shift_s, shift_s + way[0][0], way[0][1:], (0.0, 0.0))
         for (from_s, x_m, y_m), (to_s, to_x_m, to_y_m) in itertools.pairwise(way):
             if shift_s + to_s > 0:
                 took_s, begins_s = to_s - from_s, max(shift_s + from_s, 0.0)

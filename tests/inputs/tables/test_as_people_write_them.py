@@ -156,6 +156,11 @@ def packed(**columns):
         ("client,x_m,y_m\n7,1,2\n-8,3,4\n", "client, row 2: '-8' is not allowed"),
         ('client,x_m,y_m\n1,"1,000",2\n0,3,4\n', "x_m, row 1: '1,000' is not allowed"),
         ("client;x_m;y_m\n1;1.234;2\n0;0,5;4\n", "x_m, row 1: '1.234' is not allowed; .* 0,5, or dots, not both"),
+        ("x_m,y\n1,2\n3,4\n", r"there is no column 'y_m' \(did you mean 'x_m'\?\); its columns: x_m, y"),
+        ("", "it is empty"),
+        (b"\xff\xfe\0", "cannot be read: it begins as UTF-16 text and is none"),
+        ("x_m,y_m\n1,2\n3\n", "row 2 has 1 cells and the header has 2: '3'"),
+        ("x_m,y_m\n1,2e9\n3,4\n", "y_m, row 1: '2e9' is not allowed"),
         (f"client,x_m,y_m\n{ROWS}client,x_m,y_m\n", "client, row 3: 'client' is not allowed"),
     ],
 )
