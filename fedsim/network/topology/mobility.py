@@ -12,23 +12,13 @@ from functools import partial
 from typing import Annotated, Final, Literal, Protocol, Self
 
 import numpy as np
-from pydantic import Field, NonNegativeFloat, model_validator
+from pydantic import BeforeValidator, Field, NonNegativeFloat, model_validator
 
 from fedsim.answers import AnswerError, Contract, Given, asked, in_words
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import PartError
 from fedsim.inputs.paths import InputPath
-from fedsim.inputs.tables import (
-    TIMES,
-    Origin,
-    Table,
-    followed,
-    instants,
-    note,
-    origin_of,
-    owned,
-    picked,
-)
+from fedsim.inputs.tables import TIMES, Origin, Table, followed, instants, note, origin_of, owned, picked
 from fedsim.inputs.tables.published import LAST_STEP, SPEED
 from fedsim.registry import Component, Registry
 from fedsim.run_setup import RunSetup
@@ -46,6 +36,10 @@ MOBILITIES = Registry(
 )
 
 _POINTS: Final = Bound(0.0, LONGEST_S)
+_Id = Annotated[
+    int, BeforeValidator(lambda value: int(value) if isinstance(value, float) and value % 1 == 0 else value)
+]
+"""The number of a client, which an array of NumPy has as a float."""
 _COME_AND_GO: Final = "clients come or go within the trace and stand still outside"
 _ABSENT: Final = "; devices.availability = { kind = 'traces', path = the same file } makes them absent there"
 _ANY: Final = Bound(0.0, 1e300)
@@ -199,7 +193,7 @@ class Trace(Component):
     points: (
         Annotated[
             Annotated[
-                tuple[Annotated[tuple[int, NonNegativeFloat, float, float], Field(strict=False)], ...],
+                tuple[Annotated[tuple[_Id, NonNegativeFloat, float, float], Field(strict=False)], ...],
                 Field(min_length=1, strict=False),
             ],
             _POINTS,
