@@ -66,6 +66,12 @@ def test_phones_of_flash_are_there_while_locked_charging_and_on_wifi(tmp_path, n
     assert [one for one, _ in online(path, [0, 19, 21, 31, 79, 81, 101])] == [1, 1, 0, 1, 1, 0, 1]
 
 
+@pytest.mark.parametrize("phones", [STATES, CACHE])
+def test_a_phone_without_a_session_keeps_its_place(tmp_path, phones):
+    path = written(tmp_path / "t.json", json.dumps(dict(reversed(phones.items()))))
+    assert online(path, [0, 19, 21]) == [[0, 1], [0, 1], [0, 0]]
+
+
 def test_a_session_that_is_as_long_as_the_time_of_its_device_never_ends(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("device,start,end,period_s\n0,2020-01-28T00:00:30,2020-01-28T00:02:10,100\n")
