@@ -81,7 +81,8 @@ def _of_rounds(scenario: Scenario) -> Iterator[str]:
         )
     asked = policy.traits.cohort_size
     if isinstance(cohort, int) and asked not in (None, cohort):
-        yield f"selector.cohort = {cohort} is not used: rounds.policy asks for {asked} clients a round"
+        of = f" of crowd.clients = {clients}: all that are there take part" if (asked or 0) > clients else ""
+        yield f"selector.cohort = {cohort} is not used: rounds.policy asks for {asked} clients a round{of}"
     elif isinstance(cohort, int) and cohort == clients > 1 and scenario.rounds.edges is None:
         yield (
             f"selector.cohort = {cohort} is the whole crowd: every client that is there takes part, unless the "

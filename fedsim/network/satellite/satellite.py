@@ -249,13 +249,7 @@ class WindowFile(Component):
         table = Table.read(self.path, "network.passes.path", self.contact_with)
         row, client = owned(table, run.clients, "any")
         spans = read_spans(
-            table,
-            row,
-            client,
-            run.clients,
-            period_s=self.period_s,
-            after=self.after or "repeat",
-            origin=self.origin,
+            table, row, client, run.clients, period_s=self.period_s, after=self.after or "repeat", origin=self.origin
         )
         if not spans.start_s.size:
             table.refuse("it must have windows; allowed: at least one")

@@ -80,6 +80,9 @@ def test_overlapping_and_touching_intervals_become_one():
     assert data.start_s.tolist() == [0, 2]
     assert data.end_s.tolist() == [12, 3]
     assert data.offset.tolist() == [0, 1, 2]
+    many = np.repeat(np.arange(10**5), 2)
+    near = Intervals.of(many, np.tile([0.0, 1.00001], 10**5), np.tile([1.0, 1e9], 10**5), np.full(10**5, np.inf))
+    assert near.start_s.size == many.size, "a gap of 10 us is one, however many devices there are"
 
 
 BEHAVIOUR = {

@@ -235,6 +235,7 @@ class Needy(Texts):
         ((np.ma.masked_greater(X, 0.5), Y), "masked in places; allowed: numbers everywhere"),
         ((np.zeros((4, 5, 5), np.uint8), Y[:4], np.zeros((4, 5, 5)), Y[:4]), "one is uint8 and one floating-point"),
         (pandas.DataFrame(X), r"DataFrame does not say which of its columns are targets; allowed: a Dataset"),
+        ((X, np.arange(20) * 10**8), "labels reach 1,900,000,000, and there are 20 of them; .* without such gaps"),
         ((X, np.array(["a", "b"] * 10)), r"such as .*'a'.* are no numbers; allowed: numbers; names become"),
         ((pandas.DataFrame(X).assign(town="Rome"), Y), r"such as 'Rome' are no numbers"),
         ((Texts(), Texts(), Texts()), r"3 parts \(Texts, Texts, Texts\); allowed: a Dataset"),

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from fedsim.errors import DataError, ScenarioError
+from fedsim.errors import ScenarioError
 from fedsim.network.graph.graph import Graph
 from fedsim.network.medium import failures
 from fedsim.network.medium.failures import Outage, OutageBursts
-from fedsim.network.topology.mobility import Leg, RandomWaypoint, Trace, Walk, standing
+from fedsim.network.topology.mobility import RandomWaypoint, Trace, Walk, standing
 from tests.support.media import ACCESS, LOST, STAR, TWO_CELLS, finish, of_crowd, opened
 
 
@@ -207,25 +207,6 @@ def test_waypoints_are_uniform_over_the_disc():
     # The squared radius and the two coordinates: means 1/2 and 0, variances 1/12 and 1/4.
     assert abs((places**2).sum(axis=1).mean() - 0.5) < 4 * math.sqrt(1 / 12 / 4000)
     assert np.all(np.abs(places.mean(axis=0)) < 4 * math.sqrt(0.25 / 4000))
-
-
-def test_a_trace_file(tmp_path):
-    path = tmp_path / "walk.csv"
-    columns = "client,time_s,x_m,y_m\n"
-    path.write_text(f"{columns}0,2,0,0\n1,0,7,7\n0,4,6,8\n")
-    movement = of_crowd(Trace(path=str(path)), 1)
-    assert list(movement(0, (9.0, 9.0))) == [
-        Leg(0.0, 2.0, (0.0, 0.0), (0.0, 0.0)),
-        Leg(2.0, 4.0, (0.0, 0.0), (3.0, 4.0)),
-        Leg(4.0, math.inf, (6.0, 8.0), (0.0, 0.0)),
-    ]
-    assert list(movement(5, (9.0, 9.0))) == [Leg(0.0, math.inf, (9.0, 9.0), (0.0, 0.0))]
-    for rows in ("client,time_s\n0,1\n", f"{columns}0,nan,1,1\n", f"{columns}0,1,1,1\n0,1,2,2\n"):
-        path.write_text(rows)
-        with pytest.raises(DataError, match=r"walk\.csv"):
-            of_crowd(Trace(path=str(path)), 1)
-    with pytest.raises(DataError, match="cannot be read"):
-        of_crowd(Trace(path=str(tmp_path / "none.csv")), 1)
 
 
 @pytest.mark.parametrize(
