@@ -79,7 +79,7 @@ class RoundRobin(CohortSelector):
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         size = self.cohort_size(view)
         if not size:
-            return Cohort(view.client.copy())
+            return Cohort(view.client[:0])
         chosen = view.pick((view.below(self._next) + np.arange(size)) % view.count)
         self._next = int(chosen[-1]) + 1
         return Cohort(np.sort(chosen))

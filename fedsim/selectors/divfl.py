@@ -80,7 +80,7 @@ class DivFl(CohortSelector):
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         size = self.cohort_size(view)
         if not size:
-            return Cohort(view.client.copy())
+            return Cohort(view.client[:0])
         self._in_flight.meet(view)
         cohort = Cohort(view.client.copy()) if self._collects(view.round) else self._representatives(view, size, rng)
         self._in_flight.sent(cohort.client)

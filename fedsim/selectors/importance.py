@@ -71,7 +71,7 @@ class ImportanceSampling(CohortSelector):
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         size = self.cohort_size(view)
         if not size:
-            return Cohort(view.client.copy())
+            return Cohort(view.client[:0])
         share = data_shares(view)
         chance = optimal_probabilities(share * self.norms(view), size)
         independent = self.draw == "independent" and view.wanted is None

@@ -162,6 +162,7 @@ def test_the_soonest_are_those_of_least_coming_duration():
 
 
 DRAWING = ("md", "weighted", "importance", "loss-proportional", "round-robin")
+OTHERS = ("age-based", "aocs", "divfl", "e3cs", "fedsuv", "fedzero", "joint-bandwidth", "ocean", "tifl")
 LEARNING = ("bsfl", "cs-ucb", "cs-ucb-q", "pause", "pause-enumeration", "pause-vanilla-sa", "sa-pause")
 
 
@@ -169,7 +170,8 @@ LEARNING = ("bsfl", "cs-ucb", "cs-ucb-q", "pause", "pause-enumeration", "pause-v
     ("kind", "wanted", "taken"),
     [
         *((kind, *case) for kind in DRAWING + LEARNING for case in ((1, 1), (4, 4), (99, 12))),
-        *((kind, *case) for kind in LEARNING for case in ((None, 3), (0, 0))),
+        *((kind, None, 3) for kind in LEARNING),
+        *((kind, 0, 0) for kind in DRAWING + LEARNING + OTHERS),
     ],
 )
 def test_the_server_may_ask_for_fewer_or_more(kind, wanted, taken):

@@ -56,7 +56,7 @@ class ApproximateSampling(ImportanceSampling):
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         size = self.cohort_size(view)
         if not size:
-            return Cohort(view.client.copy())
+            return Cohort(view.client[:0])
         share = data_shares(view)
         chance = approximate_probabilities(share * self.norms(view), size, self.iterations)
         if view.wanted is not None:
@@ -65,7 +65,8 @@ class ApproximateSampling(ImportanceSampling):
             chosen, given = np.sort(np.argsort(keys, kind="stable")[:size]), 1.0
         else:
             chosen, given = independent_draws(chance, rng)
-        weights = share[chosen] * given / chance[chosen]
+        # A client without data may fill a place, with the probability and the weight 0.
+        weights = share[chosen] * given / np.where(chance[chosen] > 0, chance[chosen], 1.0)
         return Cohort(view.client[chosen], weights=weights if weights.any() else None)
 
 

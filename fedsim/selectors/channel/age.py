@@ -75,7 +75,7 @@ class AgeBased(CohortSelector):
         size, snr_hz = self.cohort_size(view), known_snr_hz(view, self.state)
         self._arrived = grown(self._arrived, view.clients)
         if not size:
-            return Cohort(view.client.copy())
+            return Cohort(view.client[:0])
         divides = view.allocates and view.up_bits > 0 and view.snr_hz is not None
         price = self._price(view, snr_hz, divides=divides)
         benefit = benefit_of(self.ages(view), self.alpha)

@@ -34,14 +34,6 @@ class Bins:
         points = np.arange(bins) * self.capacity + rng.integers(self.capacity, size=bins)
         return np.asarray(self.owner[np.searchsorted(self.ends, points, side="right")])
 
-    def distributions(self, clients: int) -> FloatArray:
-        """Return the probability of each client in each bin, shape (m, clients)."""
-        bins = int(self.ends[-1]) // self.capacity
-        mass = np.diff(self.ends, prepend=0)
-        table = np.zeros((bins, clients))
-        np.add.at(table, ((self.ends - 1) // self.capacity, self.owner), mass)
-        return table / self.capacity
-
 
 def pour(owner: IntArray, mass: IntArray, room: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Fill bins with clients, in their orders; the rest of a client that does not fit goes into the next bin."""

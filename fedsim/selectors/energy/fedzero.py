@@ -74,7 +74,7 @@ class FedZero(CohortSelector):
         size = self.cohort_size(view)
         self._make_room(view.clients)
         if not size:
-            return Cohort(view.client.copy())
+            return Cohort(view.client[:0])
         self._batch[view.client] = view.samples
         self._release(view, rng)
         needed_s = self.needed_s(view)

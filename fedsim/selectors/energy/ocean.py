@@ -163,7 +163,7 @@ class Ocean(CohortSelector):
         self._pass_to(view)
         size = self.cohort_size(view)
         if not size:
-            return Cohort(view.client.copy())
+            return Cohort(view.client[:0])
         snr_hz = snr_hz_of(view, self.state)
         full_dbm = view.full_power_dbm
         if snr_hz is not None and full_dbm is not None and view.allocates and view.up_bits > 0:

@@ -193,8 +193,8 @@ class FedSuv(CohortSelector):
         return self._rectangles.of(client)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        if not view.client.size:
-            return Cohort(view.client.copy())
+        if not self.cohort_size(view):
+            return Cohort(view.client[:0])
         beliefs = self._models(view)
         self._in_flight.meet(view)
         self._prune(beliefs, view)

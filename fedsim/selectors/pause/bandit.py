@@ -20,11 +20,6 @@ class Rewards:
         np.add.at(self._sum, client, reward)
         np.add.at(self._count, client, 1)
 
-    def count(self, client: IntArray) -> IntArray:
-        """Return the number of rewards observed of each client, shape of ``client``."""
-        self._grow(int(client.max(initial=-1)) + 1)
-        return self._count[client]
-
     def ucb(self, view: RoundView, pulls: IntArray | None, confidence: float, zeta: float = 1.0) -> FloatArray:
         """Return ``zeta mean + sqrt(confidence / pulls)`` of each candidate, shape (n,); infinite if never tried.
 

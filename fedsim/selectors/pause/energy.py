@@ -48,10 +48,6 @@ class Terms:
         """Return the energy (18) of a set of m positions among the candidates."""
         return float(self.latency[members].min()) + math.fsum(self.bonus[members])
 
-    def reward(self, members: IntArray, slowest: float) -> float:
-        """Return the reward (9) of a set, with ``tau_min / tau`` of its slowest member, or the expectation of that."""
-        return slowest + math.fsum(self.bonus[members])
-
 
 class PauseEnergy(CohortSelector, ABC):
     """Select a set of great energy; subclasses define the latency term and the search.

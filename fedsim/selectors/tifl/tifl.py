@@ -193,7 +193,7 @@ class Tifl(CohortSelector):
         self._make_room(view.clients)
         size = self.cohort_size(view)
         if not size:
-            return Cohort(view.client.copy())
+            return Cohort(view.client[:0])
         if self.timeout_s is None:
             self._profile.timeout_s = view.deadline_s
         self._read_answers(view)

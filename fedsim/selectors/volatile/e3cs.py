@@ -102,7 +102,7 @@ class E3cs(CohortSelector):
         size, n = self.cohort_size(view), view.client.size
         self._log_weight, self._step = grown(self._log_weight, view.clients), grown(self._step, view.clients)
         if not size:
-            return Cohort(view.client.copy())
+            return Cohort(view.client[:0])
         sigma = self.sigma(view.round) * size / n
         chance, overflown = prob_alloc(size, sigma, self._log_weight[view.client])
         taken = np.sort(systematic(chance, rng) if self.draw == "exact" else draw_distinct(chance, size, rng))

@@ -55,6 +55,8 @@ def test_the_aggregate_is_unbiased():
 def test_a_server_that_asks_for_a_number_gets_it():
     selector, draws = ApproximateSampling(2), np.random.default_rng(1)
     assert all(selector.select(view_of(6, wanted=3), draws).client.size == 3 for _ in range(20))
+    cohort = selector.select(view_of(3, wanted=2, samples=[5, 0, 0]), draws)
+    assert sorted(cohort.weights.tolist()) == [0.0, 1.0], "a client without data fills a place and weighs nothing"
 
 
 NORMS = [6.0, 2.0, 1.0, 1.0]

@@ -7,18 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsim.selectors.pause.bandit import Rewards, greatest
+from fedsim.selectors.pause.bandit import greatest
 from tests.support.views import check_shares, rng
-
-
-def test_counts_by_hand():
-    rewards = Rewards()
-    rewards.add(np.array([4, 1]), np.array([0.5, 1.0]))
-    rewards.add(np.array([4]), np.array([0.25]))
-    assert rewards.count(np.array([0, 1, 4, 9])).tolist() == [0, 1, 2, 0]
-    rewards.add(np.zeros(0, dtype=np.int64), np.zeros(0))
-    assert rewards.count(np.zeros(0, dtype=np.int64)).size == 0
-    assert Rewards().count(np.array([3])).tolist() == [0]
 
 
 @given(

@@ -16,12 +16,11 @@ from tests.support.families import by_default
 from tests.support.views import play, reports_of, view_of
 
 
-def test_energy_and_reward_by_hand():
+def test_energy_by_hand():
     ucb, g, p = np.array([0.9, 0.6, 0.4]), np.array([0.02, 0.3, -0.1]), np.array([1.0, 0.5, 0.8])
     terms = Terms(np.arange(3), ucb, g, p, alpha=2.0, gamma=4.0, m=2)
-    # (18) of {0, 1}: 0.6 + 2/2 (0.02 + 0.3) + 4/2 (1 + 0.5) = 3.92; (9) with 0.1 and 0.25 s: 0.05/0.25 + 0.32 + 3.
+    # (18) of {0, 1}: 0.6 + 2/2 (0.02 + 0.3) + 4/2 (1 + 0.5) = 3.92.
     assert terms.energy(np.array([0, 1])) == pytest.approx(3.92)
-    assert terms.reward(np.array([0, 1]), min(0.05 / 0.1, 0.05 / 0.25)) == pytest.approx(3.52)
 
 
 @pytest.mark.statistical
