@@ -31,8 +31,11 @@ def chance(luck):
     for edge in [*always, *(edge for edge in itertools.combinations(graph, 2) if luck.random() < 0.4)]:
         capacity_bps, delay_s = luck.uniform((1, 0.01), (10, 1))
         graph.add_edge(*edge, capacity_bps=capacity_bps, delay_s=delay_s, wireless=luck.random() < 0.5)
-    things = [*({"node": f"n{luck.integers(6)}"} for _ in range(2)), *({"edge": edge} for edge in graph.edges)]
-    lost = [things[number] for number in luck.integers(len(things), size=luck.integers(5))]
+    things = [
+        *({"node": f"n{luck.integers(6)}"} for _ in range(2)),
+        *({"edge": edge} for edge in list(graph.edges)[:3]),
+    ]
+    lost = [things[number] for number in luck.integers(len(things), size=luck.integers(7))]
     spans_s = luck.uniform((0, 0.1), (20, 10), (len(lost), 2)).tolist()
     losses = [
         {"kind": "loss", "from_s": f, "duration_s": d, **thing} for thing, (f, d) in zip(lost, spans_s, strict=True)
