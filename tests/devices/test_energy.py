@@ -134,22 +134,15 @@ joules = st.floats(0.0, 100.0)
 seconds = st.floats(0.0, 200.0)
 
 
-@given(joules, st.floats(-3.0, 3.0), seconds, seconds)
-def test_recharging_in_two_steps_is_recharging_in_one_and_stays_within_the_battery(charge_j, gain_w, first_s, then_s):
+@given(joules, st.floats(-3.0, 3.0), seconds, seconds, st.floats(1.0, 100.0))
+def test_recharging_in_two_steps_is_recharging_in_one_and_stays_within_the_battery(
+    charge_j, gain_w, first_s, then_s, least_j
+):
     client = np.array([0])
-    whole, steps = (batteries([charge_j], gain_w=gain_w) for _ in range(2))
+    whole, steps = (batteries([charge_j], gain_w=gain_w, least=least_j) for _ in range(2))
     at_s, end_s = np.array([first_s]), first_s + then_s
     steps.end(client, steps.charge_j(client, first_s), at_s)
     expected = whole.charge_j(client, end_s)[0]
     assert steps.charge_j(client, end_s)[0] == pytest.approx(expected, abs=1e-9)
-    assert 0.0 <= expected <= 100.0
     assert expected == pytest.approx(min(100.0, max(0.0, charge_j + gain_w * end_s)), abs=1e-9)
-    assert (expected >= charge_j) if gain_w >= 0 else (expected <= charge_j)
-
-
-@given(joules, st.floats(-3.0, 3.0), st.floats(1.0, 100.0), seconds)
-def test_who_is_able_has_the_charge(charge_j, gain_w, least_j, time_s):
-    client, power = np.array([0]), batteries([charge_j], gain_w=gain_w, least=least_j)
-    held_j = power.charge_j(client, time_s)[0]
-    if abs(held_j - least_j) > 1e-9:
-        assert bool(power.holds_until_s(client, time_s)[0][0]) == (held_j > least_j)
+    assert abs(expected - least_j) < 1e-9 or bool(whole.holds_until_s(client, end_s)[0][0]) == (expected > least_j)

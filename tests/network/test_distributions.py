@@ -11,10 +11,9 @@ from scipy import integrate, stats
 
 from fedsim.network import LATENCY_LAWS, Constant, Empirical, LogNormal, Normal, ShiftedExponential, Zero
 from fedsim.streams import Streams
+from tests.support.bounds import dkw
 
 DRAWS = 20_000
-# Dvoretzky-Kiefer-Wolfowitz: the empirical CDF of n draws strays further than this with probability 1e-6.
-KS_LIMIT = math.sqrt(math.log(2 / 1e-6) / (2 * DRAWS))
 
 LAWS = [
     Zero(),
@@ -55,7 +54,7 @@ def test_mean_is_the_integral_of_the_quantile(law):
 )
 @pytest.mark.statistical
 def test_draws_follow_the_law(law, theory):
-    assert stats.kstest(draws(law), theory.cdf).statistic < KS_LIMIT
+    assert stats.kstest(draws(law), theory.cdf).statistic < dkw(DRAWS)
 
 
 @pytest.mark.statistical
@@ -65,7 +64,7 @@ def test_floor_is_a_point_mass_and_not_a_redraw():
     assert np.mean(drawn == 0.05) == pytest.approx(share, abs=5 * math.sqrt(share * (1 - share) / DRAWS))
     above = drawn[drawn > 0.05]
     truncated = stats.truncnorm(-1.0, np.inf, 0.1, 0.05)
-    assert stats.kstest(above, truncated.cdf).statistic < KS_LIMIT * math.sqrt(DRAWS / above.size)
+    assert stats.kstest(above, truncated.cdf).statistic < dkw(above.size)
 
 
 @given(st.lists(st.just(0.0) | st.floats(1e-9, 1e6), min_size=1, max_size=20), st.floats(1e-6, 1 - 1e-6))

@@ -9,6 +9,7 @@ from scipy import stats
 
 from fedsim.network import NETWORKS, Constant, LatencyNetwork, LogNormal, ShiftedExponential, TwoSpeed, Zero
 from fedsim.testing import check_network
+from tests.support.bounds import dkw
 from tests.support.media import built
 
 
@@ -56,8 +57,7 @@ def test_spread_is_log_normal_with_mean_one_and_common_to_both_directions():
     client = np.arange(clients)
     factor = links.downlink_s(client, 1, zeros(client), 0.0) / 2.0
     np.testing.assert_allclose(links.uplink_s(client, 9, zeros(client), 0.0) / 3.0, factor, rtol=1e-12)
-    limit = math.sqrt(math.log(2 / 1e-6) / (2 * clients))
-    assert stats.kstest(factor, stats.lognorm(sigma, scale=math.exp(-(sigma**2) / 2)).cdf).statistic < limit
+    assert stats.kstest(factor, stats.lognorm(sigma, scale=math.exp(-(sigma**2) / 2)).cdf).statistic < dkw(clients)
     # Variance of a log-normal with mean 1: exp(sigma^2) - 1.
     assert np.mean(factor) == pytest.approx(1.0, abs=5 * math.sqrt(math.expm1(sigma**2) / clients))
 

@@ -10,9 +10,9 @@ from scipy import stats
 from fedsim.errors import DataError, ScenarioError
 from fedsim.network import PLACEMENTS, Annulus, Disc, Given
 from fedsim.streams import Streams
+from tests.support.bounds import dkw
 
 CLIENTS = 20_000
-KS_LIMIT = math.sqrt(math.log(2 / 1e-6) / (2 * CLIENTS))  # Dvoretzky-Kiefer-Wolfowitz at 1e-6
 
 
 @pytest.mark.statistical
@@ -25,9 +25,9 @@ def test_places_are_uniform_over_the_area(law, inner_m, outer_m):
     squared, least, most = x**2 + y**2, inner_m**2, outer_m**2
     assert squared.min() >= least * (1 - 1e-12)
     assert squared.max() <= most * (1 + 1e-12)
-    assert stats.kstest(squared, stats.uniform(least, most - least).cdf).statistic < KS_LIMIT
+    assert stats.kstest(squared, stats.uniform(least, most - least).cdf).statistic < dkw(CLIENTS)
     angle = np.arctan2(y, x)
-    assert stats.kstest(angle, stats.uniform(-np.pi, 2 * np.pi).cdf).statistic < KS_LIMIT
+    assert stats.kstest(angle, stats.uniform(-np.pi, 2 * np.pi).cdf).statistic < dkw(CLIENTS)
     # Distance and direction are independent: the correlation's standard deviation is 1 / sqrt(n).
     assert abs(np.corrcoef(squared, angle)[0, 1]) < 5 / math.sqrt(CLIENTS)
 

@@ -107,9 +107,9 @@ def flows_by_events(capacity, events):
                 left[name], ways[name] = known
             elif what == "capacity":
                 capacity[name] = known[0]
-            elif ends.get(name, math.inf) > now_s:
-                ways[name] = known[0] if what == "move" and name not in ends else ways[name]
-                if what == "cancel":
-                    ends.pop(name, None)
-                    ways[name] = None
+            elif what == "cancel" and ends.get(name, math.inf) > now_s:
+                ends.pop(name, None)
+                ways.pop(name, None)
+            elif what == "move" and name in ways and name not in ends:
+                ways[name] = known[0]
             seen.append(dict(left))

@@ -133,6 +133,8 @@ class TraceAvailability(OnOffProcess):
         """Return the seconds for which each client has been offline; 0 where it is online, interval ends included."""
         data = self._intervals
         low, high, period, now = self._phase(client, time_s)
+        if not data.end_s.size:
+            return np.full(low.size, np.inf)
         at = low + count_until(data.start_s, low, high, now)
         last = np.where(at > low, at, high) - 1
         gone_s = now - data.end_s[last] + np.where(at > low, 0.0, period)

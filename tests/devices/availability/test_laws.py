@@ -55,28 +55,6 @@ def test_draws_are_fair_and_independent_of_the_crowd():
 
 
 @pytest.mark.statistical
-def test_a_draw_without_an_available_client_is_repeated():
-    """Three clients of p = 0.05: a draw shows one with q = 1 - 0.95^3; geometric waits, conditional crowds."""
-    p, rounds, ids = 0.05, 2000, np.arange(3)
-    availability = of_crowd(AVAILABILITIES.make({"kind": "bernoulli", "probability": p, "retry_s": 2.0}), 3, 2)
-    waits = np.array([availability.next_s(10.0, r)[0] - 10.0 for r in range(1, rounds + 1)])
-    crowds = np.array([availability.available(ids, *availability.next_s(10.0, r)) for r in range(1, rounds + 1)])
-    q = 1 - (1 - p) ** 3
-    assert crowds.any(axis=1).all()
-    tries = waits / 2.0
-    np.testing.assert_array_equal(tries, np.round(tries))
-    for number in range(4):
-        share = q * (1 - q) ** number
-        assert (tries == number).mean() == pytest.approx(share, abs=5 * math.sqrt(share / rounds))
-    # Given an available client, each client is available with probability p / q, whether the draw was repeated or not.
-    for kept in (waits == 0, waits > 0):
-        size = kept.sum()
-        np.testing.assert_allclose(crowds[kept].mean(axis=0), p / q, atol=5 * math.sqrt(0.25 / size))
-        both = p * p / q
-        assert (crowds[kept, 0] & crowds[kept, 2]).mean() == pytest.approx(both, abs=5 * math.sqrt(both / size))
-
-
-@pytest.mark.statistical
 def test_markov_sojourns_are_exponential_and_the_start_is_stationary():
     clients, on_s, off_s = 4000, 30.0, 90.0
     availability = of_crowd(Markov(mean_on_s=on_s, mean_off_s=off_s), clients, 3)
@@ -149,12 +127,9 @@ def test_shares_by_hour_are_those_asked_for():
 
 
 @pytest.mark.statistical
-def test_hours_can_start_anywhere_and_clients_live_in_zones():
+def test_clients_live_in_zones():
     clients = 5_000
     shares = (0.1,) * 12 + (0.8,) * 12
-    shifted = of_crowd(Diurnal(share_by_hour=shares, mean_session_s=600.0, start_hour=15.5), clients, 6)
-    online = shifted.available(np.arange(clients), 0.0, 1).mean()
-    assert online == pytest.approx(0.8, abs=5 * math.sqrt(0.16 / clients))
     world = of_crowd(Diurnal(share_by_hour=shares, mean_session_s=600.0, zones_h=24.0), clients, 6)
     mean = [world.available(np.arange(clients), time_s, 1).mean() for time_s in (0.0, 30_000.0, 60_000.0)]
     np.testing.assert_allclose(mean, mean[0], atol=7 * math.sqrt(0.25 / clients))
@@ -188,35 +163,24 @@ def test_rates_solve_the_balance_of_comings_and_goings():
         Diurnal(share_by_hour=(0.9,) + (0.1,) * 23, mean_session_s=86400.0)
 
 
-def test_the_daily_clocks():
-    """One runs at 2 from half past 0 to half past 12 and at 0.5 until half past 0; the other stands still at noon."""
-    clocks = DailyClocks([[2.0] * 12 + [0.5] * 12, [1.0] * 11 + [0.0] * 2 + [1.0] * 11])
-    hour = 3600.0
-
-    def later(clock, time_s, advance):
-        return clocks.later_s(np.array([clock]), np.array([time_s]), np.array([advance]))[0]
-
-    assert later(0, 0.5 * hour, 2 * hour) == pytest.approx(1.5 * hour)
-    assert later(0, 11.5 * hour, 3 * hour) == pytest.approx(14.5 * hour)
-    assert later(0, -0.5 * hour, 2.5 * hour) == pytest.approx(1.5 * hour), "half an hour of it at 0.5"
-    assert later(0, 3 * 86400.0, 30 * hour) == pytest.approx(4 * 86400.0), "a day of the clock"
-    assert later(1, 11 * hour, 0.5 * hour + 1.0) == pytest.approx(13.5 * hour + 1.0)
-    assert later(1, 12.7 * hour, 1.0) == pytest.approx(13.5 * hour + 1.0)
-    assert later(0, 5.0, math.inf) == later(0, math.inf, 5.0) == math.inf
+PACES = st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0]) | st.floats(0.05, 3.0), min_size=24, max_size=24).filter(any)
 
 
-@given(st.floats(-1e6, 1e7), st.floats(0, 1e6), st.floats(0, 1e6))
-def test_a_daily_clock_goes_on_from_where_it_is(time_s, first, second):
-    clocks = DailyClocks([[0.05, 3.0, 0.9, 1.7] * 6])
-    clock = np.zeros(1, dtype=int)
-
-    def later(time_s, advance):
-        return clocks.later_s(clock, np.array([time_s]), np.array([advance]))[0]
-
-    once, twice = later(time_s, first + second), later(later(time_s, first), second)
-    assert twice == pytest.approx(once, abs=1e-5)
-    assert later(time_s, 0.0) == pytest.approx(time_s, abs=1e-5)
-    assert time_s <= later(time_s, first) <= once + 1e-5
+@given(st.lists(PACES, min_size=1, max_size=2), st.integers(-800, 8000), st.floats(0, 30), st.floats(0, 1))
+def test_daily_clocks_go_at_the_pace_of_each_hour_from_half_past_to_half_past(paces, quarter, hours, share):
+    clocks, clock, now = DailyClocks(paces), len(paces) - 1, quarter / 4 + share / 8
+    pace_of = paces[clock]
+    left = hours * sum(pace_of) / 24 + 0.0137
+    found_s = clocks.later_s(np.array([clock]), np.array([3600.0 * now]), np.array([3600.0 * left]))[0]
+    while left > 0:
+        pace, length = pace_of[math.floor(now - 0.5) % 24], math.floor(now + 0.5) + 0.5 - now
+        if left <= pace * length:
+            now, left = now + left / pace, 0.0
+        else:
+            now, left = now + length, left - pace * length
+    assert found_s == pytest.approx(3600.0 * now, abs=1e-5)
+    for time_s, advance_s in ((5.0, math.inf), (math.inf, 5.0)):
+        assert clocks.later_s(np.array([clock]), np.array([time_s]), np.array([advance_s]))[0] == math.inf
 
 
 @pytest.mark.parametrize(

@@ -42,25 +42,30 @@ def test_parts_and_whole_say_the_same_of_each_client_in_whatever_order_they_are_
 
 
 @pytest.mark.statistical
-def test_draws_of_a_part_are_repeated_until_they_show_a_client_of_it():
-    """Two of 50 clients with p = 0.1: a draw shows one of them with q = 1 - 0.9^2 = 0.19, whatever the others do."""
-    p, rounds, member = 0.1, 2000, np.array([7, 30])
-    whole = of_crowd(Bernoulli(probability=p, retry_s=2.0), 50, 4)
-    part = whole.part(member)
-    tries = np.array([part.next_s(10.0, r)[0] - 10.0 for r in range(1, rounds + 1)]) / 2.0
-    there = np.array([part.available(member, *part.next_s(10.0, r)) for r in range(1, rounds + 1)])
-    q = 1 - (1 - p) ** 2
+@pytest.mark.parametrize(("p", "clients", "part"), [(0.1, 50, (7, 30)), (0.05, 3, (0, 1, 2)), (0.05, 3, None)])
+def test_draws_are_repeated_until_they_show_a_client_of_the_part(p, clients, part):
+    """A draw shows one of two clients with p = 0.1 with q = 1 - 0.9^2 = 0.19, whatever the others of 50 do."""
+    whole, rounds, member = (
+        of_crowd(Bernoulli(probability=p, retry_s=2.0), clients, 4),
+        2000,
+        np.array(part or (0, 1, 2)),
+    )
+    drawn = whole if part is None else whole.part(member)
+    instants = [drawn.next_s(10.0, r) for r in range(1, rounds + 1)]
+    tries = (np.array([time_s for time_s, _ in instants]) - 10.0) / 2.0
+    there = np.array([drawn.available(member, *instant) for instant in instants])
+    q = 1 - (1 - p) ** member.size
     assert there.any(axis=1).all()
+    np.testing.assert_array_equal(tries, np.round(tries))
     for number in range(4):
         share = q * (1 - q) ** number
         assert (tries == number).mean() == pytest.approx(share, abs=5 * math.sqrt(share / rounds))
-    # Given an available client, each is with p / q, and both are with p^2 / q.
-    for found, share in (
-        (there.mean(axis=0)[0], p / q),
-        (there.mean(axis=0)[1], p / q),
-        (there.all(axis=1).mean(), p * p / q),
-    ):
-        assert found == pytest.approx(share, abs=5 * math.sqrt(share / rounds))
+    # Given an available client, each is with p / q and two are with p^2 / q, whether the draw was repeated or not.
+    for kept in (tries == 0, tries > 0):
+        size = kept.sum()
+        np.testing.assert_allclose(there[kept].mean(axis=0), p / q, atol=5 * math.sqrt(p / q * (1 - p / q) / size))
+        both = p * p / q
+        assert there[kept][:, [0, -1]].all(axis=1).mean() == pytest.approx(both, abs=5 * math.sqrt(both / size))
 
 
 def test_the_part_of_all_clients_has_the_draws_of_the_whole_and_another_part_has_its_own():

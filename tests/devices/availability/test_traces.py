@@ -21,12 +21,8 @@ INTERVALS = Intervals.of([0, 0, 1, 1, 3], [50, 10, 35, 0, 0], [60, 20, 40, 5, 30
 EACH = np.arange(4)
 
 
-def followed(checked="whole-task"):
-    return TraceAvailability(INTERVALS, EACH, checked)
-
-
 def test_lookup_by_hand():
-    trace = followed()
+    trace = TraceAvailability(INTERVALS, EACH)
     assert trace.available(EACH, 12.0, 1).tolist() == [True, False, False, True]
     assert trace.available(EACH, 155.0, 1).tolist() == [True, True, False, True], "each its own period"
     assert trace.leaves_after_s(EACH, 155.0, 1, np.ones(4)).tolist() == [5.0, 10.0, 0.0, math.inf]
@@ -34,20 +30,6 @@ def test_lookup_by_hand():
     only_first = TraceAvailability(INTERVALS, np.array([0, 2]))
     assert [only_first.next_s(t, 1)[0] for t in (0.0, 15.0, 20.0, 60.0, 199.0)] == [10.0, 15.0, 50.0, 110.0, 210.0]
     assert TraceAvailability(INTERVALS, np.array([2])).next_s(0.0, 1)[0] == math.inf
-
-
-def test_checked_at_the_end_point_only():
-    """A task of 40 s from 15 s: device 0 leaves at 20 and is back at 50; one of 30 s ends while it is away."""
-    clients, task_s = np.array([0, 0, 0, 0, 3]), np.array([40.0, 30.0, 5.0, math.inf, 1e6])
-    whole = TraceAvailability(INTERVALS, EACH).leaves_after_s(clients, 15.0, 1, task_s)
-    assert whole.tolist() == [5.0, 5.0, 5.0, 5.0, math.inf]
-    end = followed("end-point").leaves_after_s(clients, 15.0, 1, task_s)
-    assert end.tolist() == [math.inf, 5.0, math.inf, math.inf, math.inf]
-    # From 55 s over the end of the period: away since 60 when it ends at 105, there again at 112.
-    end = followed("end-point").leaves_after_s(np.array([0, 0]), 55.0, 1, np.array([50.0, 57.0]))
-    assert end.tolist() == [5.0, math.inf]
-    # Half a second before it leaves.
-    assert followed("end-point").leaves_after_s(np.array([0]), 19.5, 1, np.array([2.0])).tolist() == [0.5]
 
 
 intervals = st.lists(st.tuples(st.integers(0, 90), st.integers(1, 40)), max_size=6)
@@ -73,6 +55,17 @@ def test_bisection_agrees_with_a_slow_scan(devices, period, quarter):
         second = int(time_s)
         steps = next((n for n in range(1, 2 * period + 1) if there[d, (second + n) % period] != now), math.inf)
         assert left_s[d] == pytest.approx(second + steps - time_s)
+    # Checked at the end point, who is away then has left when it last did.
+    task_s = np.array([quarter % 37 + 0.25 * d for d in range(len(devices))])
+    leaves_s = TraceAvailability(data, np.arange(len(devices)), "end-point").leaves_after_s(
+        np.arange(len(devices)), time_s, 1, np.append(task_s[:-1], math.inf)
+    )
+    for d, task in enumerate(task_s[:-1]):
+        second = int(time_s + task)
+        away = next((n for n in range(period) if there[d, (second - n) % period]), math.inf)
+        gone_s = 0.0 if away == 0 else time_s + task - (second - away + 1)
+        assert leaves_s[d] == pytest.approx(max(task - gone_s, 0.0) if gone_s else math.inf)
+    assert leaves_s[-1] == math.inf
 
 
 def test_overlapping_and_touching_intervals_become_one():

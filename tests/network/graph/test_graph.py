@@ -50,13 +50,6 @@ def test_a_star_by_hand():
         assert times(links.open(env), env, transfers) == pytest.approx(ends, rel=1e-12)
 
 
-def test_a_radio_is_shared_by_both_ways_of_the_cell():
-    air, env = opened(Graph(topology={**STAR, "radio_bps": 3e6}, access=ACCESS), NOWHERE)
-    # Downlink 1 Mbit and uplink 1 Mbit at 1.5 Mbit/s each.
-    ends = times(air, env, [("downlink", 0, 1e6), ("uplink", 1, 1e6)])
-    assert ends == pytest.approx([1 / 1.5 + 0.03] * 2)
-
-
 TIERS = {"cells": 2, "site_distance_m": 100.0, "fronthaul": wire(5e6, 0.001), "backhaul": wire(1e6, 0.1)}
 TWO_TIER = {"kind": "two-tier", **TIERS}
 

@@ -6,6 +6,8 @@ import math
 import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from fedsim.errors import ScenarioError
@@ -13,46 +15,78 @@ from fedsim.network.graph.graph import Graph
 from fedsim.network.medium import failures
 from fedsim.network.medium.failures import Outage, OutageBursts
 from fedsim.network.topology.mobility import RandomWaypoint, Trace, Walk, standing
-from tests.support.media import ACCESS, LOST, STAR, TWO_CELLS, finish, of_crowd, opened
+from tests.support.media import ACCESS, STAR, finish, of_crowd, opened, played
+from tests.support.step_by_step import flows_by_events
 
 
-@pytest.mark.parametrize(
-    "loss", [{"node": "bs-0"}, {"node": "cloud"}, {"edge": ("bs-0", "cloud")}, {"edge": ["client-0", "bs-0"]}]
-)
-def test_a_loss_in_the_middle_of_a_transfer_by_hand(loss):
-    # 1 Mbit/s: 0.4 Mbit by 0.4 s, nothing for 2 s, the other 0.6 Mbit at 3.0 s.
-    network = Graph(topology=STAR, access=ACCESS, trouble=[{"kind": "loss", "from_s": 0.4, "duration_s": 2.0, **loss}])
-    air, env = opened(network, [[0.0, 0.0]])
-    flow = air.uplink(0, 1e6)
-    env.run(until=1.0)
-    assert flow.sent_bits() == pytest.approx(4e5)
-    assert flow.rate_bps() == 0.0
-    # One that starts during the loss waits too, and then shares nothing but the backhaul.
-    late = air.downlink(0, 1e6)
-    assert finish(env, flow, late) == pytest.approx([3.0, 3.4])
-
-
-def test_a_flow_that_has_another_way_takes_it_and_comes_back():
+def chance(luck):
+    """Return a graph of clients, routers and a cloud, some with radios, and losses of its nodes and edges."""
     graph = nx.Graph()
     graph.add_node("cloud", kind="cloud")
-    graph.add_node("phone", kind="client", client=0)
-    for name, delay_s, capacity_bps in (("short", 0.1, 4.0), ("long", 0.3, 2.0)):
-        graph.add_node(name, kind="router")
-        graph.add_edge("phone", name, capacity_bps=100.0, delay_s=0.0)
-        graph.add_edge(name, "cloud", capacity_bps=capacity_bps, delay_s=delay_s)
-    lost = {"kind": "loss", "node": "short", "from_s": 1.0, "duration_s": 3.0}
-    air, env = opened(Graph(topology=graph, trouble=[lost]), [[0.0, 0.0]])
-    # 4 bits by 1 s; 3 s at 2 bit/s carry 6; the other 10 at 4 bit/s take 2.5 s and the short way's delay.
-    assert finish(env, air.uplink(0, 20.0)) == pytest.approx([6.6])
-    air, env = opened(Graph(topology=graph, trouble=[lost]), [[0.0, 0.0]])
-    # 4 + 4 bits; the last bit leaves on the long way.
-    assert finish(env, air.uplink(0, 8.0)) == pytest.approx([3.3])
+    for number in range(6):
+        radio = {"radio_bps": luck.uniform(2, 10)} if luck.random() < 0.4 else {}
+        kind = {"kind": "client", "client": number, "relays": luck.random() < 0.4} if number < 3 else {"kind": "router"}
+        graph.add_node(f"n{number}", **kind, **radio)
+    always = [("cloud", "n3"), ("n3", "n0"), ("n3", "n1"), ("n3", "n2")]
+    for edge in [*always, *(edge for edge in itertools.combinations(graph, 2) if luck.random() < 0.4)]:
+        capacity_bps, delay_s = luck.uniform((1, 0.01), (10, 1))
+        graph.add_edge(*edge, capacity_bps=capacity_bps, delay_s=delay_s, wireless=luck.random() < 0.5)
+    things = [
+        *({"node": f"n{luck.integers(6)}"} for _ in range(2)),
+        *({"edge": edge} for edge in list(graph.edges)[:3]),
+    ]
+    lost = [things[number] for number in luck.integers(len(things), size=luck.integers(7))]
+    spans_s = luck.uniform((0, 0.1), (20, 10), (len(lost), 2)).tolist()
+    losses = [
+        {"kind": "loss", "from_s": f, "duration_s": d, **thing} for thing, (f, d) in zip(lost, spans_s, strict=True)
+    ]
+    return graph, losses
 
 
-def test_causes_of_trouble_overlap_slow_down_and_multiply():
-    losses = [{**LOST, "from_s": from_s, "duration_s": lasts_s} for from_s, lasts_s in ((0.5, 1.0), (1.0, 2.0))]
-    air, env = opened(Graph(topology=STAR, access=ACCESS, trouble=losses), [[0.0, 0.0]])
-    assert finish(env, air.uplink(0, 1e6)) == pytest.approx([3.5])
+def way(graph, source, target, lost):
+    """Return the links of the fastest way that works, radios as often as they send or receive, and its delay."""
+    works = graph.copy()
+    works.remove_edges_from([loss["edge"] for loss in lost if "edge" in loss])
+    idle = [name for name, node in graph.nodes.items() if node["kind"] == "client" and not node["relays"]]
+    works.remove_nodes_from({*idle, *(loss.get("node") for loss in lost)} - {source, target})
+    works.remove_nodes_from([loss["node"] for loss in lost if loss.get("node") in works])
+    if source not in works or target not in works or not nx.has_path(works, source, target):
+        return None
+    path, links = nx.shortest_path(works, source, target, weight="delay_s"), {}
+    for ends in itertools.pairwise(path):
+        links[ends] = 1.0
+        for name in ends if graph.edges[ends]["wireless"] else ():
+            if "radio_bps" in graph.nodes[name]:
+                links[name] = links.get(name, 0.0) + 1.0
+    return links, nx.path_weight(works, path, "delay_s")
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_transfers_over_what_fails_take_the_best_way_left_event_by_event(seed):
+    luck = np.random.default_rng(seed)
+    graph, losses = chance(luck)
+    air, env = opened(Graph(topology=graph, trouble=losses), np.zeros((3, 2)))
+    lines, events = [], [(0.0, "capacity", name, node.get("radio_bps")) for name, node in graph.nodes.items()]
+    for one, other, edge in graph.edges(data=True):
+        events += [(0.0, "capacity", ends, edge["capacity_bps"]) for ends in ((one, other), (other, one))]
+    changes_s = [instant_s for loss in losses for instant_s in np.cumsum([loss["from_s"], loss["duration_s"]])]
+    for flow in range(luck.integers(1, 8)):
+        (start_s, bits), client = luck.uniform((0, 1), (15, 40)), luck.integers(3)
+        cancel_s = start_s + luck.uniform(0.1, 15) if luck.random() < 0.3 else None
+        ends = (f"n{client}", "cloud") if luck.random() < 0.6 else ("cloud", f"n{client}")
+        lines.append((flow, start_s, ("downlink" if ends[0] == "cloud" else "uplink", client, bits), cancel_s))
+
+        def way_at(at_s, ends=ends):
+            return way(graph, *ends, [one for one in losses if 0 <= at_s - one["from_s"] < one["duration_s"] - 1e-9])
+
+        events.append((start_s, "begin", flow, bits, way_at(start_s)))
+        events += [(at_s, "move", flow, way_at(at_s)) for at_s in changes_s if at_s > start_s]
+        events += [] if cancel_s is None else [(cancel_s, "cancel", flow)]
+    found_s, _ = played(env, lambda name, *what: getattr(air, name)(*what), lines, 400.0)
+    assert found_s == pytest.approx(flows_by_events({}, events)[0], rel=1e-6)
+
+
+def test_causes_of_trouble_slow_down_and_multiply():
     burst = {"kind": "outage-bursts", "mean_good_s": 1e-3, "mean_bad_s": 1e9, "bad_factor": 0.25}
     air, env = opened(Graph(topology=STAR, access=ACCESS, trouble=[burst]), [[0.0, 0.0]])
     assert finish(env, air.uplink(0, 1e6)) == pytest.approx([4.0])
@@ -225,44 +259,3 @@ def test_waypoints_are_uniform_over_the_disc():
 def test_wrong_options_are_refused(part, options):
     with pytest.raises(ValidationError):
         part(**options)
-
-
-def a_run(seed):
-    network = Graph(
-        topology={**TWO_CELLS, "cells": 4, "radio_bps": 3e6},
-        access=ACCESS,
-        trouble=[
-            {"kind": "outage-bursts", "mean_good_s": 2.0, "mean_bad_s": 0.5, "bad_factor": 0.1},
-            {"kind": "loss", "node": "bs-1", "from_s": 5.0, "duration_s": 9.0},
-        ],
-        handover={"reselect_after_s": 6.0, "hysteresis_db": 1.0},
-        mobility={"kind": "random-waypoint", "radius_m": 150.0, "slowest_m_per_s": 5.0, "fastest_m_per_s": 20.0},
-        interruption_s=0.05,
-    )
-    air, env = opened(network, np.random.default_rng(0).uniform(-100, 100, (10, 2)), seed)
-    log = []
-
-    def client(i):
-        for k in range(8):
-            for way in (air.downlink, air.uplink):
-                flow = way(i, 1e6)
-                patience = env.timeout(4.0 + k)
-                yield flow.done | patience
-                flow.cancel()
-                log.append((env.now, i, flow.sent_bits(), flow.done.triggered))
-                load = air.fluid.load_bps()
-                assert np.all(load <= air.topology.resources_bps() * (1 + 1e-9))
-
-    everybody = env.all_of([env.process(client(i)) for i in range(10)])
-    env.run(until=everybody)
-    return log, air.handovers
-
-
-def test_the_same_seed_gives_the_same_run_and_bits_are_conserved():
-    log, handovers = a_run(3)
-    assert (log, handovers) == a_run(3)
-    assert log != a_run(4)[0]
-    assert len(handovers) > 5
-    assert {done for *_, done in log} == {True, False}
-    for _, _, bits, done in log:
-        assert bits == 1e6 if done else 0 <= bits <= 1e6

@@ -11,9 +11,9 @@ from scipy import integrate, special, stats
 from fedsim.network import FADINGS, Nakagami, NoFading, Rayleigh, Rician, coherence_time_s, doppler_hz
 from fedsim.network.radio.capacity import rayleigh_efficiency, spectral_efficiency
 from fedsim.streams import Streams
+from tests.support.bounds import dkw
 
 DRAWS = 20_000
-KS_LIMIT = math.sqrt(math.log(2 / 1e-6) / (2 * DRAWS))  # Dvoretzky-Kiefer-Wolfowitz at 1e-6
 
 
 def ergodic_by_quadrature(snr):
@@ -56,7 +56,7 @@ def test_shannon_keeps_its_digits_for_weak_signals():
 )
 def test_amplitudes_follow_their_law(law, amplitude, m):
     gain = law.gain_quantile(Streams(2).uniform("fading-uplink", 3, np.arange(DRAWS)))
-    assert stats.kstest(np.sqrt(gain), amplitude.cdf).statistic < KS_LIMIT
+    assert stats.kstest(np.sqrt(gain), amplitude.cdf).statistic < dkw(DRAWS)
     assert gain.mean() == pytest.approx(1.0, abs=5 / math.sqrt(m * DRAWS))
 
 

@@ -10,6 +10,7 @@ from scipy import stats
 from fedsim.network import PATH_LOSSES, FreeSpace, LogDistance
 from fedsim.network.radio.shadowing import IndependentShadowing
 from fedsim.streams import Streams
+from tests.support.bounds import dkw
 
 
 @pytest.mark.parametrize(
@@ -42,8 +43,7 @@ def test_loss_is_never_negative_even_at_the_antenna():
 def test_shadowing_is_normal_in_db():
     clients, sigma = 20_000, 8.0
     shadow = sigma * IndependentShadowing().standard(np.zeros((clients, 2)), 1, Streams(5))[:, 0]
-    limit = math.sqrt(math.log(2 / 1e-6) / (2 * clients))  # Dvoretzky-Kiefer-Wolfowitz at 1e-6
-    assert stats.kstest(shadow, stats.norm(0, sigma).cdf).statistic < limit
+    assert stats.kstest(shadow, stats.norm(0, sigma).cdf).statistic < dkw(clients)
     # The standard deviation of a sample deviation is sigma / sqrt(2 n).
     assert shadow.std() == pytest.approx(sigma, abs=5 * sigma / math.sqrt(2 * clients))
 

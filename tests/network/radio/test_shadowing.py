@@ -10,37 +10,33 @@ from fedsim.errors import ScenarioError
 from fedsim.network import CorrelatedShadowing
 from fedsim.network.radio.shadowing import MOST_EXACT
 from fedsim.streams import Streams
+from tests.support.bounds import dkw
 
 SEEDS = 600
-LINE_M = np.array([0.0, 10.0, 50.0, 120.0, 400.0])
-
-
-def over_seeds(law, positions_m, sites):
-    return np.stack([law.standard(positions_m, sites, Streams(seed)) for seed in range(SEEDS)])
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize("indoor_m", [None, pytest.param(7.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("method", ["field", "exact"])
-def test_correlation_over_distance_and_between_sites(method):
-    law = CorrelatedShadowing(decorrelation_m=50.0, site_correlation=0.5, method=method)
-    place = np.column_stack([1000.0 + LINE_M * 0.6, -300.0 + LINE_M * 0.8])
-    value = over_seeds(law, place, 2)
+def test_values_are_normal_and_correlated_over_distance_and_between_sites(method, indoor_m):
+    """The first two clients are in buildings, for which the correlation may have a distance of its own."""
+    law = CorrelatedShadowing(
+        decorrelation_m=50.0, site_correlation=0.5, method=method, indoor_decorrelation_m=indoor_m
+    )
+    along_m, indoor = np.array([0.0, 10.0, 50.0, 120.0, 400.0]), np.arange(5) < 2
+    place = np.column_stack([1000.0 + along_m * 0.6, -300.0 + along_m * 0.8])
+    value = np.stack([law.standard_in_buildings(place, 2, Streams(seed), indoor) for seed in range(SEEDS)])
     # Deviations: of a correlation of n normal pairs at most 1/sqrt(n), of a mean 1/sqrt(n), of a variance sqrt(2/n).
     limit = 5 / math.sqrt(SEEDS)
     assert np.all(np.abs(value.mean(axis=0)) < limit)
     assert np.all(np.abs(value.var(axis=0) - 1) < limit * math.sqrt(2))
+    assert stats.kstest(value[:, 0, 0], stats.norm.cdf).statistic < dkw(SEEDS)
     flat = np.corrcoef(value.transpose(2, 1, 0).reshape(10, SEEDS))
-    apart = np.exp(-np.abs(LINE_M[:, None] - LINE_M) / 50.0)
+    decorrelation_m = np.where(indoor & (indoor_m is not None), indoor_m or 0.0, 50.0)
+    apart = np.exp(-np.abs(along_m[:, None] - along_m) / decorrelation_m)
+    apart *= (indoor[:, None] == indoor) | (indoor_m is None)
     theory = np.block([[apart, 0.5 * apart], [0.5 * apart, apart]])
     assert np.all(np.abs(flat - theory) < limit)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("method", ["field", "exact"])
-def test_values_are_normal(method):
-    value = over_seeds(CorrelatedShadowing(method=method), np.array([[120.0, -70.0]]), 1)[:, 0, 0]
-    limit = math.sqrt(math.log(2 / 1e-6) / (2 * SEEDS))  # Dvoretzky-Kiefer-Wolfowitz at 1e-6
-    assert stats.kstest(value, stats.norm.cdf).statistic < limit
 
 
 @pytest.mark.statistical
@@ -53,21 +49,6 @@ def test_one_field_over_a_wide_area_has_the_sigma_and_the_correlation():
     # The power of a sum of 256 waves of random phase over this area varies little beyond that of 2,500 draws.
     assert here.std() == pytest.approx(1.0, abs=5 / math.sqrt(2 * 2500) + 3 / 256)
     assert np.corrcoef(here, there)[0, 1] == pytest.approx(math.exp(-0.5), abs=5 / math.sqrt(2500))
-
-
-@pytest.mark.slow
-@pytest.mark.statistical
-@pytest.mark.parametrize("method", ["field", "exact"])
-def test_clients_in_buildings_are_correlated_over_a_distance_of_their_own(method):
-    law = CorrelatedShadowing(decorrelation_m=50.0, indoor_decorrelation_m=7.0, site_correlation=0.5, method=method)
-    place = np.column_stack([[0.0, 7.0, 0.0, 25.0], np.zeros(4)])
-    indoor = np.array([True, True, False, False])
-    value = np.stack([law.standard_in_buildings(place, 2, Streams(seed), indoor) for seed in range(SEEDS)])
-    flat = np.corrcoef(value.transpose(2, 1, 0).reshape(8, SEEDS))
-    inside, outside = math.exp(-1), math.exp(-0.5)
-    apart = np.array([[1, inside, 0, 0], [inside, 1, 0, 0], [0, 0, 1, outside], [0, 0, outside, 1]])
-    theory = np.block([[apart, 0.5 * apart], [0.5 * apart, apart]])
-    assert np.all(np.abs(flat - theory) < 5 / math.sqrt(SEEDS))
 
 
 def test_without_buildings_or_a_distance_for_them_nothing_differs():
