@@ -28,6 +28,7 @@ from fedsim.errors import suggest
 from fedsim.inputs.bounds import out_of_bounds
 from fedsim.inputs.plugins import PluginError, load_kind, registered, with_package
 from fedsim.inputs.quantities import in_unit, listed, plain
+from fedsim.lazy import without_collections
 from fedsim.run_setup import other_build
 from fedsim.units import Bound, bound_of, unit_of
 
@@ -244,7 +245,8 @@ class Registry:
         """Return the class of a kind, refusing names that are not known and classes that do not fit."""
         if kind in self.builtin:
             module, _, name = self.builtin[kind].partition(":")
-            found = getattr(importlib.import_module(module), name)
+            with without_collections():
+                found = getattr(importlib.import_module(module), name)
         else:
             try:
                 found = load_kind(self.group, kind)

@@ -13,6 +13,7 @@ from fedsim.devices.contracts import COMPUTE_TIME
 from fedsim.errors import DistrustError, PartError, RunError, ScenarioError
 from fedsim.history import History, Recorder
 from fedsim.inputs.tables import reading
+from fedsim.lazy import without_collections
 from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, MakeExecutor, Precision
 from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.models.trained import TrainedModel
@@ -83,7 +84,7 @@ class Simulation:
             plan = outside.evaluations
         chosen = ExecutorChoice.of(executor, device, precision, fast)
         try:
-            with watched(lambda: None), attributing(), reading() as read:
+            with without_collections(), watched(lambda: None), attributing(), reading() as read:
                 scenario = with_presence(scenario)
                 self.context = build_context(scenario, data_dir, store, chosen, keeping)
                 if outside is not None:

@@ -61,17 +61,6 @@ class AutoExecutor:
     ----------
     setup : TrainingSetup
     device : in torch's words, or ``"auto"``: a GPU where there is one and it is faster, else the CPU
-
-    Attributes
-    ----------
-    kind, device : of the executor that was chosen
-    executor : that executor
-    fingerprint, max_batch : of that executor
-
-    Raises
-    ------
-    FedsimError
-        If no executor computes on the device with the precision.
     """
 
     def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:

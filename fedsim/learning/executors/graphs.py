@@ -44,16 +44,6 @@ class GraphsExecutor:
     ----------
     setup : TrainingSetup
     device : ``"cuda"`` or ``"cuda:0"``; on ``"cpu"`` steps are not recorded, which is for tests
-
-    Attributes
-    ----------
-    fingerprint : that of the sequential executor on the same device
-    max_batch : as many trainings as have results of 1 GiB, at least 32 and at most 256
-
-    Raises
-    ------
-    FedsimError
-        If there is no such device, or a step cannot be recorded or has other bits then than an eager one.
     """
 
     def __init__(self, setup: TrainingSetup, device: str = "cuda") -> None:

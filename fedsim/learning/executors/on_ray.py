@@ -55,20 +55,6 @@ class RayExecutor(SpreadingExecutor):
 
     The bits are those of the sequential executor on that device, whatever the number of actors. What an actor had to do
     that is gone with its node is done by another one; a new actor takes its place where there is room.
-
-    Parameters
-    ----------
-    setup : TrainingSetup
-    device : ``"cpu"``, or ``"cuda"`` for a GPU of each actor's node
-
-    Attributes
-    ----------
-    fingerprint, max_batch : those of the sequential executor on the actors' device
-
-    Raises
-    ------
-    FedsimError
-        If Ray is not installed, an option is not allowed, or no actor finds room.
     """
 
     def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:

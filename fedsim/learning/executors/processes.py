@@ -42,21 +42,6 @@ class ProcessesExecutor(SpreadingExecutor):
 
     The bits are those of the sequential executor, whatever the number of processes. The data set and models lie in
     shared memory. Calls may come from several threads.
-
-    Parameters
-    ----------
-    setup : TrainingSetup
-    device : ``"cpu"``
-
-    Attributes
-    ----------
-    fingerprint, max_batch : those of the sequential executor
-    workers : how many processes take part
-
-    Raises
-    ------
-    FedsimError
-        If another device is asked for, or the model cannot be sent.
     """
 
     def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:

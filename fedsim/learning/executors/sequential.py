@@ -59,21 +59,6 @@ class SequentialExecutor(SpreadingExecutor):
     has threads, where no code of a user's takes part and the model draws no random numbers, which come from generators
     of the whole process (with ``fast`` threads take them in turn). Otherwise clients are trained one after the other.
     Calls from several threads wait for one another.
-
-    Parameters
-    ----------
-    setup : TrainingSetup
-    device : ``"cpu"``, ``"cuda"`` or ``"cuda:0"``
-
-    Attributes
-    ----------
-    fingerprint : `SEQUENTIAL`, with the precision if it is another one, and on a GPU with its name and torch's release
-    max_batch : as many trainings as have results of 1 GiB, at least 32 and at most 256
-
-    Raises
-    ------
-    FedsimError
-        If there is no such device.
     """
 
     fingerprint: str = SEQUENTIAL

@@ -201,7 +201,6 @@ PATIENCE_S = 600.0
 
 
 def workers_of(parent):
-    """Return the workers of a process, by what the system knows of it."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -240,7 +239,6 @@ def gone(processes):
 
 
 def shared_memory():
-    """Return what has a name in shared memory."""
     return set(Path("/dev/shm").glob("*"))  # noqa: S108
 
 

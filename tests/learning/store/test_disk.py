@@ -43,7 +43,6 @@ def store(tmp_path):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Let two seconds pass at each question."""
     now_s = [1e9]
 
     def passes():

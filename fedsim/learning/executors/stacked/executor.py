@@ -58,17 +58,6 @@ class StackedExecutor:
     ----------
     setup : TrainingSetup
     device : ``"cpu"``
-
-    Attributes
-    ----------
-    fingerprint : ``"stacked"`` with all that the bits depend on
-    max_batch : as many trainings as have results of 256 MiB, or as there are slots
-
-    Raises
-    ------
-    FedsimError
-        If another device is asked for, torch cannot map the model over clients or maps it to other numbers, a full
-        batch is too large, or losses of samples depend on one another.
     """
 
     def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
