@@ -22,19 +22,6 @@ def test_laws_state_their_kind():
     assert whole.leaves_after_s(np.arange(2), 0.0, 1, np.ones(2)).tolist() == [math.inf] * 2
 
 
-def test_clients_that_are_always_there_open_the_round_when_the_first_is_charged():
-    """20, 40 and 10 J rise by 2 W; 50 J are there after 15, 5 and 20 s."""
-    there = charged(of_crowd(Always(), 3), batteries([20.0, 40.0, 10.0], gain_w=2.0, least=50.0))
-    assert there.next_s(0.0, 1)[0] == 5.0
-    assert there.available(np.arange(3), 5.0, 1).tolist() == [False, True, False]
-    assert there.available(np.arange(3), 15.0, 1).tolist() == [True, True, False]
-    assert there.next_s(17.0, 2)[0] == 17.0
-    never = charged(of_crowd(Always(), 2), batteries([20.0, 40.0], least=50.0))
-    assert never.next_s(0.0, 1)[0] == math.inf
-    draining = charged(of_crowd(Always(), 1), batteries([60.0], gain_w=-1.0, least=50.0))
-    assert [draining.next_s(t, 1)[0] for t in (0.0, 10.0, 10.5)] == [0.0, 10.0, math.inf]
-
-
 def test_both_conditions_at_once_worked_by_hand():
     """Client 0 is there but never charged, 1 is charged from 30 s on and there from 40 s on, 2 is charged at 35 s."""
     power = batteries([0.0, 20.0, 15.0], gain_w=1.0, least=50.0)
@@ -80,17 +67,18 @@ def test_a_round_opens_when_a_search_through_all_instants_says(lines, gain_w, ti
     rows = [[(start, min(start + length, 100)) for start, length in row] for row, _ in lines]
     power = batteries([4.0 * (charge // 4) for _, charge in lines], gain_w=gain_w, least=60.0)
     there = charged(available_in(*rows, period_s=100.0), power)
-    expected = math.inf
-    for step in range(4 * 700):
-        now_s = time_s + step / 4
-        at = now_s % 100.0
-        if any(
-            any(start <= at < end for start, end in row) and min(100.0, 4.0 * (charge // 4) + gain_w * now_s) >= 60.0
-            for row, (_, charge) in zip(rows, lines, strict=True)
-        ):
-            expected = now_s
-            break
+
+    def free(now_s):
+        return [
+            any(start <= now_s % 100.0 < end for start, end in row)
+            and min(100.0, 4.0 * (j // 4) + gain_w * now_s) >= 60.0
+            for row, (_, j) in zip(rows, lines, strict=True)
+        ]
+
+    expected = next((time_s + step / 4 for step in range(4 * 700) if any(free(time_s + step / 4))), math.inf)
     assert there.next_s(float(time_s), 1)[0] == expected
+    for now_s in {float(time_s), expected} - {math.inf}:
+        assert there.available(np.arange(len(lines)), now_s, 1).tolist() == free(now_s)
 
 
 def test_some_clients_only():
