@@ -10,22 +10,11 @@ from fedsim.rounds.policies.count_based import KFastest, Quorum
 from fedsim.rounds.policies.round import PastRounds
 from fedsim.selectors import Probe
 from tests.support.short_runs import timed
-from tests.support.stories import ends, timeline, told, used
-from tests.support.worlds import Curious, FirstWanted, Sequence, serve
+from tests.support.stories import ends, used
+from tests.support.worlds import Curious, Sequence, serve
 
 # Four clients that take 3, 5, 8 and 12 s: downlink, work, uplink.
 FOUR = ([1, 1, 2, 2], [1, 2, 3, 5], [1, 2, 3, 5])
-
-
-def test_k_fastest_of_an_over_selected_cohort():
-    """2 times 1.3 is 2.6, so 3 are asked for; the round ends with the second."""
-    history, selector, *_ = serve(KFastest(k=2), *FOUR, selector=FirstWanted())
-    assert selector.views[0].wanted == 3
-    assert timeline(history) == told("""
-        0 round 1 begins; client 0 starts from 0; client 1 starts from 0; client 2 starts from 0
-        3 client 0 arrives: used
-        5 client 1 arrives: used; client 2 is cut off: wasted-late; round 1 ends with model 1
-    """)
 
 
 def test_k_fastest_keeps_what_a_selector_gives_beyond_the_wish_out_by_lot():
@@ -60,16 +49,7 @@ def test_whoever_arrives_at_the_instant_that_ends_a_round_counts(policy, order):
     assert ends(history) == [pytest.approx(0.6)]
 
 
-SOME = {"selector": Sequence([np.array([0, 2])])}
 LENGTHS = {
-    "fewer than k": (KFastest(k=3), SOME, [8]),
-    "k-fastest at its longest wait": (KFastest(k=3, max_wait_s=5.0), {}, [5, 5]),
-    # Half of four have delivered after 5 s.
-    "quorum": (Quorum(share=0.5, max_wait_s=9.0), {}, [5]),
-    "quorum after a least wait": (Quorum(share=0.5, min_wait_s=8.0, max_wait_s=9.0), {}, [8]),
-    "quorum at its longest wait": (Quorum(share=0.9, min_wait_s=2.0, max_wait_s=9.0), {}, [9]),
-    "quorum whose waits are equal": (Quorum(share=0.5, min_wait_s=9.0, max_wait_s=9.0), {}, [9]),
-    "the whole cohort before a least wait": (Quorum(share=0.5, min_wait_s=9.0, max_wait_s=9.5), SOME, [8]),
     # The half of the durations seen: beyond 4 s, so 6 s; of eight the fourth is beyond 6 s, so 9 s; of twelve the
     # sixth, and then of sixteen the eighth, is 8 s.
     "growth until the quantile is known": (QuantileDeadline(quantile=0.5, initial_s=4.0), {}, [4, 6, 9, 8, 8]),
@@ -96,7 +76,7 @@ def test_lengths_of_rounds_worked_by_hand(case):
     policy, options, lengths_s = LENGTHS[case]
     history, *_ = serve(policy, *FOUR, count=len(lengths_s), **options)
     np.testing.assert_allclose(np.diff(ends(history), prepend=0), lengths_s, rtol=1e-12)
-    there = [0, 2] if options is SOME else [0, 1] if "leaves_s" in options else range(4)
+    there = [0, 1] if "leaves_s" in options else range(4)
     assert used(history) == [[client for client in there if (3, 5, 8, 12)[client] <= length] for length in lengths_s]
 
 
@@ -159,9 +139,6 @@ def test_asking_clients_first_is_not_part_of_the_wait():
 @pytest.mark.parametrize(
     "policy",
     [
-        Deadline(deadline_s=2.0),
-        KFastest(k=2, over_selection=2.0, max_wait_s=2.0),
-        Quorum(share=0.5, min_wait_s=1.0, max_wait_s=2.0),
         QuantileDeadline(initial_s=2.0, growth=1.0),
         MovingAverage(initial_s=2.0),
     ],
@@ -175,21 +152,6 @@ def test_an_empty_round_costs_time_and_leaves_the_model(policy):
     assert selector.reports[2].delivered.tolist() == [False] * 4
     assert selector.reports[2].duration_s.tolist() == [2.0] * 4
     assert set(history.column("participations", "fate")) == {"wasted-late"}
-
-
-def test_too_few_updates_are_thrown_away():
-    """Two arrive in each round of 5 s, and three are needed."""
-    history, selector, learner, _ = serve(Deadline(deadline_s=5), *FOUR, count=2, minimum_updates=3)
-    assert timeline(history)[5:11] == told("""
-        3 client 0 arrives: wasted-unmerged
-        5 client 1 arrives: wasted-unmerged; client 2 is cut off: wasted-late;
-          client 3 is cut off: wasted-late; round 1 ends with model 0; round 2 begins
-    """)
-    assert learner.asked == [], "nobody trains for nothing"
-    assert selector.reports[0].delivered.tolist() == [True, True, False, False], "the server has seen them arrive"
-    assert selector.views[1].last_duration_s.tolist()[:2] == [3, 5]
-    enough, *_ = serve(Deadline(deadline_s=5), *FOUR, minimum_updates=2)
-    assert used(enough) == [[0, 1]]
 
 
 def test_a_loss_that_was_asked_for_is_known_of_updates_that_are_thrown_away():
