@@ -133,4 +133,6 @@ def test_a_server_does_what_a_plain_loop_does(kind, seed):
     ]
     assert told == plain.reports
     if kind is synchronous:
+        counts = rows(history.rounds, "selected", "delivered", "late", "dropped")
+        assert counts == [plain.counted(number) for number in range(1, plain.count + 1)]
         assert [(view.time_s, view.client.tolist()) for view in selector.views] == plain.views

@@ -242,6 +242,13 @@ class PlainServer:
         delivered = one.delivers and not one.is_late
         return one.client, delivered, one.end_s - one.start_s if delivered else waited_s
 
+    def counted(self, number: int) -> tuple[int, int, int, int]:
+        """Return how many a round has sent: all, those that delivered in time, late ones, and those lost by then."""
+        sent = [one for one in self.sent if one.round == number]
+        late = sum(one.is_late for one in sent)
+        delivered = sum(one.delivers and not one.is_late for one in sent)
+        return len(sent), delivered, late, len(sent) - delivered - late
+
     def aged(self, one: Sent) -> float:
         return float((1 + self.version - one.version) ** -0.5)
 

@@ -6,9 +6,6 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from fedsim.rounds.aggregation.staleness import Constant
-from fedsim.rounds.policies.count_based import Quorum
-from fedsim.rounds.policies.late import Stale
 from fedsim.rounds.policies.safa import Safa
 from tests.support.stories import ends, timeline, told
 from tests.support.worlds import Asking, CountingLearner, Everybody, available_in, serve
@@ -257,30 +254,3 @@ def test_too_few_updates_leave_cache_and_model():
     assert history.column("rounds", "model_version").tolist() == [0, 1]
     assert learner.aggregated == [pytest.approx((1 + 2 + 4) / 3)]
     assert [fate for _, _, fate, _ in fates(history)].count("wasted-unmerged") == 2
-
-
-@pytest.mark.parametrize(("most", "fate"), [(5, "stale-used"), (1, "wasted-late")])
-def test_the_reduced_form_of_refls_code_is_a_quorum_with_stale_updates(most, fate):
-    """A tenth of three is one: rounds end at 3, 6 and 9 s with client 0, the others come at 5 and 8 s.
-
-    Client 1 is one model behind then, client 2 two, and who has come is sent again in the round after.
-    """
-    history, *_ = serve(
-        Quorum(share=0.1, max_wait_s=100.0),
-        *THREE,
-        late=Stale(weight=Constant(), max_staleness=most),
-        selector=Everybody(),
-        count=3,
-    )
-    assert ends(history) == [3, 6, 9]
-    rows = [
-        tuple(row[name] for name in ("round", "client", "end_s", "fate", "staleness"))
-        for row in sorted(history.participations.to_pylist(), key=lambda row: (row["start_s"], row["client"]))
-    ]
-    assert rows[:4] == [
-        (1, 0, 3, "used", 0),
-        (1, 1, 5, "stale-used", 1),
-        (1, 2, 8, fate, 2 if fate == "stale-used" else None),
-        (2, 0, 6, "used", 0),
-    ]
-    assert [row[:2] for row in rows[4:]] == [(3, 0), (3, 1)]
