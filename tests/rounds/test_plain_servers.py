@@ -10,36 +10,11 @@ from fedsim.rounds.effects.faults.settings import ServerRestart
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
 from fedsim.rounds.policies.count_based import KFastest, Quorum
 from fedsim.rounds.policies.late import Cancel, Drop, Stale
-from tests.support.plain_servers import INF, PlainServer, World
+from tests.support.plain_servers import PlainServer, random_world
 from tests.support.stories import rows
 from tests.support.worlds import Everybody, FirstWanted, available_in, serve
 
 LATE = {"cancel": Cancel, "drop": Drop, "stale": Stale}
-FAR_S = 990.0
-
-
-def works(draw, most):
-    """Return intervals in which a thing works, the last of them far beyond the run."""
-    edges = sorted(draw.sample(range(1, 160), 2 * draw.randint(0, most)))
-    edges = [edge / 4 for edge in edges]
-    return list(zip([0.0, *edges[1::2]], [*edges[::2], FAR_S], strict=True))
-
-
-def world(draw, *, waits_for_all):
-    clients, faults = range(draw.randint(1, 4)), 0 if waits_for_all else draw.choice([0, 0, 3])
-    crashes = [each / 4 for each in sorted(draw.sample(range(4, 120, 12), draw.choice([0, 0, 1, 3])))]
-    return World(
-        # Client 0 is never given up as too slow, and never leaves.
-        phases_s=[tuple(draw.randint(1, 12 if client else 8) / 4 for _ in range(3)) for client in clients],
-        leaves_s=[
-            draw.randint(1, 30) / 4 if client and not waits_for_all and draw.random() < 0.2 else INF
-            for client in clients
-        ],
-        devices=[works(draw, faults) for _ in clients],
-        links=[works(draw, faults) for _ in clients],
-        crashes_s=crashes,
-        down_s=draw.randint(1, 10) / 4,
-    )
 
 
 def synchronous(draw):
@@ -61,7 +36,9 @@ def synchronous(draw):
     }[kind]
     late, minimum = draw.choice(list(LATE)), draw.randint(1, 2)
     of_late = {"max_staleness": draw.randint(0, 3)} if late == "stale" and draw.random() < 0.5 else {}
-    plain = PlainServer(world(draw, waits_for_all=not options), 6, {"kind": kind, **options, **of_late}, late, minimum)
+    plain = PlainServer(
+        random_world(draw, waits_for_all=not options), 6, {"kind": kind, **options, **of_late}, late, minimum
+    )
     return plain, policy, {"late": LATE[late](**of_late), "minimum_updates": minimum, "selector": Everybody()}
 
 
@@ -73,14 +50,14 @@ def asynchronous(draw):
     if draw.random() < 0.3:
         return (
             PlainServer(
-                world(draw, waits_for_all=False), 8, {**options, "kind": "fedasync", "buffer": 1, "mixing": 0.6}
+                random_world(draw, waits_for_all=False), 8, {**options, "kind": "fedasync", "buffer": 1, "mixing": 0.6}
             ),
             FedAsync(**options),
             {},
         )
     policy = FedBuff(buffer=buffer, **options)
     return (
-        PlainServer(world(draw, waits_for_all=False), 6, {**options, "kind": "fedbuff", "buffer": buffer}),
+        PlainServer(random_world(draw, waits_for_all=False), 6, {**options, "kind": "fedbuff", "buffer": buffer}),
         policy,
         {},
     )

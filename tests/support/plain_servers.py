@@ -6,18 +6,20 @@ comes to an end at an instant does so before the server looks, and the server cr
 
 import itertools
 import math
+import random
 from dataclasses import dataclass, field
 from typing import Any
 
 INF = math.inf
 NEAR_S = 1e-9
+FAR_S = 990.0
 
 
 @dataclass
 class World:
     """Times of the clients, and what fails when; intervals are those in which a thing works."""
 
-    phases_s: list[tuple[float, float, float]]
+    phases_s: list[tuple[float, ...]]
     leaves_s: list[float]
     devices: list[list[tuple[float, float]]]
     links: list[list[tuple[float, float]]]
@@ -52,6 +54,32 @@ class World:
         return next((name for name, over_s in named if one.end_s < over_s), None), *times_s
 
 
+def _works(draw: random.Random, most: int) -> list[tuple[float, float]]:
+    """Return intervals in which a thing works, the last of them far beyond the run."""
+    edges = sorted(draw.sample(range(1, 160), 2 * draw.randint(0, most)))
+    return list(
+        zip([0.0, *(edge / 4 for edge in edges[1::2])], [*(edge / 4 for edge in edges[::2]), FAR_S], strict=True)
+    )
+
+
+def random_world(draw: random.Random, *, waits_for_all: bool) -> World:
+    """Return a world of quarters of a second, in which many things come at one instant."""
+    clients, faults = range(draw.randint(1, 4)), 0 if waits_for_all else draw.choice([0, 0, 3])
+    crashes = [each / 4 for each in sorted(draw.sample(range(4, 120, 12), draw.choice([0, 0, 1, 3])))]
+    return World(
+        # Client 0 is never given up as too slow, and never leaves.
+        phases_s=[tuple(draw.randint(1, 12 if client else 8) / 4 for _ in range(3)) for client in clients],
+        leaves_s=[
+            draw.randint(1, 30) / 4 if client and not waits_for_all and draw.random() < 0.2 else INF
+            for client in clients
+        ],
+        devices=[_works(draw, faults) for _ in clients],
+        links=[_works(draw, faults) for _ in clients],
+        crashes_s=crashes,
+        down_s=draw.randint(1, 10) / 4,
+    )
+
+
 @dataclass
 class Sent:
     client: int
@@ -64,6 +92,7 @@ class Sent:
     fate: str = ""
     staleness: int | None = None
     served: int | None = None
+    weight: float = 0.0
 
 
 @dataclass
@@ -152,10 +181,11 @@ class PlainServer:
         free = [client for client in clients if client not in busy and self.world.is_up(client, self.now_s)]
         if self.asynchronous:
             free = free[: self.policy["concurrency"] - len(busy)]
-        elif self.cohort is not None or not free:
+        elif self.cohort is not None or not (free or self.overlaps()):
             return
         self.sent_s = self.now_s
-        self.views.append((self.now_s, free))
+        if free:
+            self.views.append((self.now_s, free))
         number = len(self.rounds) + 1
         new = [Sent(client, number, self.version, self.now_s, *self.world.fate(client, self.now_s)) for client in free]
         self.cohort = [*(self.cohort or []), *new]
@@ -168,11 +198,14 @@ class PlainServer:
         """Begin a round as soon as the server is up, and a client is, at work or not; or some are in flight."""
         clients = range(len(self.world.phases_s))
         there = any(self.world.is_up(client, self.now_s) for client in clients)
-        there = there or (self.asynchronous and bool(self.running))
-        if self.start_s is not None or not self.has_come(self.back_s) or not there:
+        if self.start_s is not None or not self.has_come(self.back_s) or not (there or self.overlaps()):
             return False
         self.start_s, self.cohort = self.now_s, None
         return self.asynchronous
+
+    def overlaps(self) -> bool:
+        """Return whether a round may begin with clients in flight alone."""
+        return self.asynchronous and bool(self.running)
 
     def close(self) -> bool:
         """End the round if it is over."""
@@ -233,8 +266,9 @@ class PlainServer:
         return bool(delivered >= least and waited_s >= self.policy["min_wait_s"])
 
     def ended_by(self) -> str:
-        missing = any(not one.delivers or one.is_late for one in self.cohort or [])
-        return "deadline" if missing and self.has_come(self.sent_s + self.limit_s) else "enough"
+        whole = bool(self.cohort) and all(one.delivers and not one.is_late for one in self.cohort or [])
+        whole = whole and max(one.end_s for one in self.cohort or []) >= self.now_s - NEAR_S
+        return "deadline" if not whole and self.has_come(self.sent_s + self.limit_s) else "enough"
 
     def report(self, one: Sent) -> tuple[int, bool, float]:
         """Return what the server tells of a client: whether it has delivered, and how long that took so far."""
@@ -253,7 +287,8 @@ class PlainServer:
         return float((1 + self.version - one.version) ** -0.5)
 
     def merge(self, chosen: list[Sent], weights: list[float]) -> None:
-        for one in chosen:
+        for one, weight in zip(chosen, weights, strict=True):
+            one.weight = weight
             before = self.sent[: self.sent.index(one)]
             repeat = sum(each.delivers and (each.client, each.version) == (one.client, one.version) for each in before)
             self.trained.append((one.version, one.client, repeat))
