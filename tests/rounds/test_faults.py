@@ -10,11 +10,8 @@ from fedsim.network.medium.multicast import Multicast
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, Edges, WaitForAll
 from fedsim.rounds.effects.faults.settings import ServerRestart
-from fedsim.rounds.policies.adaptive import MovingAverage, QuantileDeadline
 from fedsim.rounds.policies.asynchronous import FedBuff
-from fedsim.rounds.policies.count_based import KFastest, Quorum
 from fedsim.rounds.policies.late import Partial
-from fedsim.rounds.policies.safa import Safa
 from fedsim.rounds.server import server
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
@@ -139,27 +136,6 @@ def test_shortened_work_after_a_shared_downlink_is_paid_for_as_far_as_it_got(up,
 
 def restart(*at_s, down_s=3.0):
     return ServerRestart(at_s=at_s, down_s=down_s)
-
-
-@pytest.mark.parametrize(
-    "policy",
-    [
-        Deadline(deadline_s=6),
-        QuantileDeadline(initial_s=6, growth=1),
-        MovingAverage(initial_s=6),
-        KFastest(k=2, max_wait_s=6),
-        KFastest(k=1, over_selection=2, max_wait_s=6),
-        Quorum(share=1, max_wait_s=6),
-        Quorum(share=0.5, min_wait_s=6, max_wait_s=9),
-        Safa(share=1, max_wait_s=6),
-    ],
-    ids=repr,
-)
-def test_a_later_round_that_ends_at_the_instant_of_a_crash_has_ended_too(policy):
-    """Client 0 takes 6 s and client 1 takes 60 s, so that every rule ends rounds at 6 s and at 12 s."""
-    history, *_ = serve(policy, [2, 20], [2, 20], [2, 20], server_restart=restart(12.0), count=3)
-    assert rows(history.rounds, "start_s", "end_s", "model_version")[:2] == [(0, 6, 1), (6, 12, 2)]
-    assert rows(history.rounds, "start_s", "end_s", "ended_by")[2] == (12, 12, "restart")
 
 
 def test_the_instant_of_a_crash_does_not_depend_on_the_last_digits_of_the_clock():

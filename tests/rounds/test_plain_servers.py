@@ -7,6 +7,7 @@ import pytest
 
 from fedsim.rounds import Deadline, WaitForAll
 from fedsim.rounds.effects.faults.settings import ServerRestart
+from fedsim.rounds.policies.adaptive import MovingAverage, QuantileDeadline
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
 from fedsim.rounds.policies.count_based import KFastest, Quorum
 from fedsim.rounds.policies.late import Cancel, Drop, Stale
@@ -18,14 +19,31 @@ LATE = {"cancel": Cancel, "drop": Drop, "stale": Stale}
 
 
 def synchronous(draw):
-    kind = draw.choice(["wait-for-all", "deadline", "k-fastest", "quorum"])
+    kind = draw.choice(["wait-for-all", "deadline", "k-fastest", "quorum", "moving-average", "adaptive-deadline"])
     longest_s = draw.randint(4, 30) / 4
     shortest_s, share, k = (
         draw.randint(0, int(4 * longest_s)) / 4,
         draw.choice([0.1, 0.5, 0.75, 1.0]),
         draw.randint(1, 3),
     )
+    growth = draw.choice([1.0, 1.5, 2.0])
+    averaging = {"initial_s": longest_s, "growth": growth}
+    quantile = {
+        "quantile": draw.choice([0.25, 0.5, 0.8, 1.0]),
+        "window": draw.randint(1, 3),
+        "margin": draw.choice([1.0, 1.5]),
+        "reach": draw.choice([1.5, 3.0]),
+        "initial_s": longest_s,
+        "shortest_s": shortest_s,
+        "longest_s": longest_s + draw.randint(0, 30) / 4,
+        "growth": growth,
+    }
     policy, options = {
+        "moving-average": (
+            MovingAverage(**averaging, target_share=share),
+            {**averaging, "share": share, "min_wait_s": 0.0},
+        ),
+        "adaptive-deadline": (QuantileDeadline(**quantile), quantile),
         "wait-for-all": (WaitForAll(), {}),
         "deadline": (Deadline(deadline_s=longest_s), {"deadline_s": longest_s}),
         "k-fastest": (KFastest(k=k, over_selection=9.0, max_wait_s=longest_s), {"k": k, "max_wait_s": longest_s}),

@@ -95,6 +95,10 @@ class Sent:
     weight: float = 0.0
 
 
+def at_least(share: float, count: int) -> int:
+    return max(1, math.ceil(round(share * count, 9)))
+
+
 @dataclass
 class PlainServer:
     """Rounds of a policy: ``kind`` is that of a scenario, ``asynchronous`` if it has a concurrency."""
@@ -120,6 +124,7 @@ class PlainServer:
         self.running: list[Sent] = []
         self.waiting: list[Sent] = []
         self.untold: list[Sent] = []
+        self.past: list[tuple[float, list[float], float]] = []
         self.given_up: list[Sent] = []
 
     def run(self) -> None:
@@ -184,6 +189,7 @@ class PlainServer:
         elif self.cohort is not None or not (free or self.overlaps()):
             return
         self.sent_s = self.now_s
+        self.limit_s = self.next_limit_s()
         if free:
             self.views.append((self.now_s, free))
         number = len(self.rounds) + 1
@@ -242,6 +248,8 @@ class PlainServer:
         for one in [one for one in self.waiting if one.is_late and self.late == "drop"]:
             self.waiting.remove(one)
             one.fate = "wasted-late"
+        durations_s = [one.end_s - one.start_s if one.delivers and not one.is_late else INF for one in self.cohort]
+        self.past.append((self.now_s - self.sent_s, durations_s, self.limit_s))
         self.forget_old()
         chosen, self.waiting = sorted(self.waiting, key=self.sent.index), []
         if len(chosen) >= self.minimum:
@@ -256,13 +264,29 @@ class PlainServer:
             self.waiting.remove(one)
             one.fate = "wasted-late"
 
+    def next_limit_s(self) -> float:
+        """Return how long the next round may last: of policies that begin with ``initial_s``, by the rounds so far."""
+        policy = self.policy
+        if "initial_s" not in policy or not self.past:
+            return float(policy.get("initial_s", self.limit_s))
+        length_s, durations_s, limit_s = self.past[-1]
+        if policy["kind"] == "moving-average":
+            enough = sum(each < INF for each in durations_s) >= at_least(policy["share"], len(durations_s))
+            return float((0.75 * length_s + 0.25 * limit_s) * (1.0 if enough else policy["growth"]))
+        seen_s = sorted(each for _, row, _ in self.past[-policy["window"] :] for each in row)
+        wanted_s = seen_s[at_least(policy["quantile"], len(seen_s)) - 1] * policy["margin"]
+        if wanted_s == INF:
+            slowest_s = max((each for _, row, _ in self.past for each in row if each < INF), default=INF)
+            wanted_s = min(limit_s * policy["growth"], policy["reach"] * slowest_s)
+        return float(max(policy["shortest_s"], min(wanted_s, policy["longest_s"])))
+
     def is_over(self, cohort: list[Sent]) -> bool:
         waited_s, delivered = self.now_s - self.sent_s + NEAR_S, sum(one in self.waiting for one in cohort)
         if delivered == len(cohort) or waited_s >= self.limit_s:
             return True
         if self.policy["kind"] == "k-fastest":
             return delivered >= min(self.policy["k"], len(cohort))
-        least = max(1, math.ceil(round(self.policy.get("share", 2.0) * len(cohort), 9)))
+        least = at_least(self.policy.get("share", 2.0), len(cohort))
         return bool(delivered >= least and waited_s >= self.policy["min_wait_s"])
 
     def ended_by(self) -> str:

@@ -1,6 +1,5 @@
 """SAFA: its picks, its cache and its deprecated clients, worked by hand."""
 
-import math
 import random
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ from pydantic import ValidationError
 
 from fedsim.rounds.effects.faults.settings import ServerRestart
 from fedsim.rounds.policies.safa import Safa
-from tests.support.plain_servers import PlainServer, random_world
+from tests.support.plain_servers import PlainServer, at_least, random_world
 from tests.support.stories import ends, rows
 from tests.support.worlds import Asking, CountingLearner, available_in, serve
 
@@ -64,7 +63,7 @@ class PlainSafa(PlainServer):
     def __post_init__(self):
         super().__post_init__()
         clients = len(self.world.phases_s)
-        self.quota = max(1, math.ceil(round(self.policy["share"] * clients, 9)))
+        self.quota = at_least(self.policy["share"], clients)
         self.models, self.cache, self.versions = [0.0], [0.0] * clients, [0] * clients
         self.in_flight, self.held, self.picked = {}, [], set()
 
