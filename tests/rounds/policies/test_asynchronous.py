@@ -15,28 +15,11 @@ from fedsim.rounds.aggregation.staleness import Constant, Hinge
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
 from fedsim.rounds.server import asynchronous
 from tests.support.hand_made import four
-from tests.support.stories import ends, rows, timeline, told
+from tests.support.stories import ends, rows
 from tests.support.worlds import CountingLearner, Everybody, FirstWanted, available_in, batteries, serve
 
 # Three clients that take 3, 5 and 8 s; the selector takes the lowest ids that are free.
 THREE = ([1, 1, 2], [1, 2, 3], [1, 2, 3])
-
-
-def test_fedasync():
-    """Staleness 0, 1, 1, 0 and 2: the factors are the inverse roots of 1, 2, 2, 1 and 3."""
-    history, selector, learner, _ = serve(FedAsync(concurrency=2), *THREE, count=5, selector=FirstWanted())
-    assert timeline(history) == told("""
-         0 round 1 begins; client 0 starts from 0; client 1 starts from 0
-         3 client 0 arrives: used; round 1 ends with model 1; round 2 begins; client 0 starts from 1
-         5 client 1 arrives: stale-used; round 2 ends with model 2; round 3 begins; client 1 starts from 2
-         6 client 0 arrives: stale-used; round 3 ends with model 3; round 4 begins; client 0 starts from 3
-         9 client 0 arrives: used; round 4 ends with model 4; round 5 begins; client 0 starts from 4
-        10 client 0 is cut off: wasted-late; client 1 arrives: stale-used; round 5 ends with model 5
-    """)
-    assert learner.aggregated == [
-        ([client], pytest.approx([0.6 / math.sqrt(n)])) for client, n in ((0, 1), (1, 2), (0, 2), (0, 1), (1, 3))
-    ]
-    assert [report.client.tolist() for report in selector.reports] == [[0], [1], [0], [0], [1]]
 
 
 def test_fedasync_mixes_whole_models():
@@ -50,89 +33,10 @@ def test_fedasync_mixes_whole_models():
     assert [weights[0] for _, weights in learner.aggregated] == pytest.approx([0.9, 0.9 / 11, 0.9 / 11, 0.9, 0.9 / 21])
 
 
-def test_fedbuff():
-    """Client 0 starts three times from version 0 or 1 while client 1 works once; weights are s / K."""
-    history, selector, learner, _ = serve(FedBuff(buffer=2, concurrency=2), *THREE, count=3, selector=FirstWanted())
-    assert timeline(history) == told("""
-         0 round 1 begins; client 0 starts from 0; client 1 starts from 0
-         3 client 0 arrives: used; client 0 starts from 0
-         5 client 1 arrives: used; round 1 ends with model 1; round 2 begins; client 1 starts from 1
-         6 client 0 arrives: stale-used; client 0 starts from 1
-         9 client 0 arrives: used; round 2 ends with model 2; round 3 begins; client 0 starts from 2
-        10 client 1 arrives: stale-used; client 1 starts from 2
-        12 client 0 arrives: used; client 1 is cut off: wasted-late; round 3 ends with model 3
-    """)
-    stale = 0.5 / math.sqrt(2)
-    assert learner.aggregated == [
-        ([0, 1], [0.5, 0.5]),
-        ([0, 0], pytest.approx([stale, 0.5])),
-        ([1, 0], pytest.approx([stale, 0.5])),
-    ]
-    assert [report.client.tolist() for report in selector.reports] == [[0, 1], [0, 0], [1, 0]]
-    assert [report.duration_s.tolist() for report in selector.reports] == [[3, 5], [3, 3], [5, 3]]
-
-
-def test_who_starts_again_from_the_same_version_sends_another_update():
-    """In rounds of four arrivals client 0 starts from version 0 at 0, 3 and 6 s, client 1 at 0 and 5 s."""
-    _, _, learner, _ = serve(FedBuff(buffer=4, concurrency=2), *THREE, count=2, selector=FirstWanted())
-    assert sorted(learner.repeats[:4]) == [(0, 0, 0), (0, 0, 1), (0, 0, 2), (0, 1, 0)]
-    assert sorted(learner.repeats[4:]) == [(0, 1, 1), (1, 0, 0), (1, 0, 1), (1, 1, 0)]
-
-
 def test_server_rate_and_law():
     policy = FedBuff(buffer=2, concurrency=2, server_rate=3.0, staleness=Constant())
     _, _, learner, _ = serve(policy, *THREE, count=3, selector=FirstWanted())
     assert [weights for _, weights in learner.aggregated] == [[1.5, 1.5]] * 3
-
-
-def test_updates_beyond_the_staleness_limit_fill_no_buffer():
-    """Client 0's second update is one version behind; the buffer is full only with the next one at 10 s."""
-    policy = FedBuff(buffer=2, concurrency=2, max_staleness=0)
-    history, selector, learner, _ = serve(policy, *THREE, count=2, selector=FirstWanted())
-    assert timeline(history)[8:] == told("""
-         5 client 1 starts from 1
-         6 client 0 arrives: wasted-late; client 0 starts from 1
-         9 client 0 arrives: used; client 0 starts from 1
-        10 client 0 is cut off: wasted-late; client 1 arrives: used; round 2 ends with model 2
-    """)
-    assert [clients for clients, _ in learner.aggregated] == [[0, 1], [1, 0]]
-    assert selector.reports[1].delivered.tolist() == [True] * 3, "it did arrive"
-
-
-def test_who_does_not_deliver_is_given_up_and_replaced():
-    """Client 1 leaves 2 s after each start, which nobody sees; 4 s after its start its place is free."""
-    policy = FedBuff(buffer=2, concurrency=2, give_up_s=4.0)
-    history, selector, *_ = serve(policy, *THREE, count=2, selector=FirstWanted(), leaves_s=[np.inf, 2.0, np.inf])
-    assert timeline(history) == told("""
-         0 round 1 begins; client 0 starts from 0; client 1 starts from 0
-         2 client 1 is lost: wasted-dropped
-         3 client 0 arrives: used; client 0 starts from 0
-         4 client 1 starts from 0
-         6 client 0 arrives: used; client 1 is lost: wasted-dropped; round 1 ends with model 1; round 2 begins;
-           client 0 starts from 1
-         8 client 1 starts from 1
-         9 client 0 arrives: used; client 0 starts from 1
-        10 client 1 is lost: wasted-dropped
-        12 client 0 arrives: used; round 2 ends with model 2
-    """)
-    assert [report.client.tolist() for report in selector.reports] == [[0, 0, 1], [0, 0, 1, 1]]
-    assert [report.delivered.tolist() for report in selector.reports] == [
-        [True, True, False],
-        [True, True, False, False],
-    ]
-    assert [report.duration_s.tolist()[-1] for report in selector.reports] == [4, 4], "how long the server waited"
-    assert all(1 not in view.client for view in selector.views if 2 <= view.time_s < 4), "nobody knows that it is free"
-
-
-def test_who_is_slow_is_cut_off_when_it_is_given_up_and_a_tie_is_delivered():
-    policy = FedBuff(buffer=2, concurrency=2, give_up_s=5.0)
-    history, *_ = serve(policy, [1, 1, 1], [2, 3, 1], [2, 2, 1], count=1, selector=FirstWanted())
-    assert timeline(history) == told("""
-         0 round 1 begins; client 0 starts from 0; client 1 starts from 0
-         5 client 0 arrives: used; client 1 is cut off: wasted-late; client 0 starts from 0;
-           client 1 starts from 0
-        10 client 0 arrives: used; client 1 is cut off: wasted-late; round 1 ends with model 1
-    """)
 
 
 @pytest.mark.parametrize("phases", [(0.1, 0.2, 0.3), (0.3, 0.2, 0.1), (0.2, 0.3, 0.1)])
@@ -142,43 +46,6 @@ def test_an_update_that_arrives_as_it_is_given_up_is_used_whatever_the_digits_sa
     policy = FedBuff(buffer=1, concurrency=1, give_up_s=0.6)
     history, *_ = serve(policy, *([phase] for phase in phases), presence=there, count=3)
     assert list(history.column("participations", "fate")) == ["used"] * 3
-
-
-def test_more_than_a_buffer_at_once():
-    """All five arrive at 3 s: the first two make version 1, the next two, a version behind, version 2. Who started
-    later waits; those sent in their places begin after all of that.
-    """
-    history, selector, learner, _ = serve(
-        FedBuff(buffer=2, concurrency=5), [1] * 5, [1] * 5, [1] * 5, count=4, selector=FirstWanted()
-    )
-    half = 0.5 / math.sqrt(2)
-    assert learner.aggregated[:2] == [([0, 1], [0.5, 0.5]), ([2, 3], pytest.approx([half, half]))]
-    assert ends(history) == [3, 3, 6, 6]
-    third = 0.5 / math.sqrt(3)
-    assert learner.aggregated[2] == ([4, 0], pytest.approx([third, 0.5]))
-    assert [report.client.tolist() for report in selector.reports[:2]] == [[0, 1, 2, 3, 4], []]
-
-
-def test_ties_are_merged_one_by_one_in_the_order_of_their_starts():
-    """Client 2, at work since 0 s, and client 0, since 1 s, arrive at 4 s; then two others are sent."""
-
-    class Chosen(Everybody):
-        def select(self, view, rng):
-            super().select(view, rng)
-            return np.array([2, 3]) if len(self.views) == 1 else view.client[: view.wanted]
-
-    times = [1, 1, 1, 0], [1, 1, 2, 0], [1, 1, 1, 1]
-    history, _, learner, _ = serve(FedAsync(concurrency=2), *times, count=4, selector=Chosen())
-    assert timeline(history) == told("""
-        0 round 1 begins; client 2 starts from 0; client 3 starts from 0
-        1 client 3 arrives: used; round 1 ends with model 1; round 2 begins; client 0 starts from 1
-        4 client 0 arrives: stale-used; client 2 arrives: stale-used; round 2 ends with model 2;
-          round 3 ends with model 3; round 3 begins; round 4 begins; client 0 starts from 3;
-          client 1 starts from 3
-        7 client 0 arrives: used; client 1 arrives: wasted-unmerged; round 4 ends with model 4
-    """)
-    assert [clients for clients, _ in learner.aggregated] == [[3], [2], [0], [0]]
-    assert rows(history.participations, "client", "staleness")[:3] == [(3, 0), (2, 1), (0, 1)]
 
 
 @pytest.mark.parametrize("times", [([0.3, 0.1], [0.2, 0.2], [0.1, 0.3]), ([0.1, 0.3], [0.2, 0.2], [0.3, 0.1])], ids=str)
@@ -199,18 +66,6 @@ def test_instants_are_numbered_in_their_order_and_near_ones_are_one():
     times_s = np.array([0.7, 0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1, 0.7 + 1e-12, 0.0])
     assert instants(times_s).tolist() == [2, 1, 1, 3, 0]
     assert instants(np.zeros(0)).tolist() == []
-
-
-def test_concurrency_is_filled_up_as_soon_as_somebody_comes():
-    """Client 0 is there from 0 s, client 1 from 2 s and client 2 from 2.5 s; three shall be at work."""
-    there = available_in([(0, 100)], [(2, 100)], [(2.5, 100)])
-    history, *_ = serve(FedBuff(buffer=3, concurrency=3), [10] * 3, [0] * 3, [0] * 3, presence=there)
-    assert timeline(history)[:6] == told("""
-          0 round 1 begins; client 0 starts from 0
-          2 client 1 starts from 0
-        2.5 client 2 starts from 0
-         10 client 0 arrives: used; client 0 starts from 0
-    """)
 
 
 def test_nobody_there_takes_time_and_no_loops():

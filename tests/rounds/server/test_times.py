@@ -41,30 +41,6 @@ def test_wait_for_all_ends_with_the_slowest_client():
     assert selector.reports[1].time_s == 14
 
 
-def test_deadline_cuts_each_client_in_the_phase_it_is_in():
-    history, selector, learner, _ = serve(Deadline(deadline_s=5), [1, 6, 1, 1], [1, 1, 9, 1], [1, 1, 1, 4])
-    rows = participations(history)
-    assert [row["outcome"] for row in rows] == ["delivered", "late", "late", "late"]
-    assert [row["cut_in"] for row in rows] == [None, "downlink", "compute", "uplink"]
-    assert [(row["downlink_s"], row["compute_s"], row["uplink_s"]) for row in rows] == [
-        (1, 1, 1),
-        (5, 0, 0),
-        (1, 4, 0),
-        (1, 1, 3),
-    ]
-    assert [row["end_s"] for row in rows] == [3, 5, 5, 5]
-    assert [row["weight"] for row in rows] == [1, 0, 0, 0]
-    assert history.column("rounds", "end_s").tolist() == [5]
-    assert selector.reports[0].delivered.tolist() == [True, False, False, False]
-    assert selector.reports[0].duration_s.tolist() == [3, 5, 5, 5]
-    assert [client for _, client, _, _ in learner.asked] == [0], "late clients are never asked for an update"
-
-
-def test_round_ends_early_when_all_have_delivered():
-    history, *_ = serve(Deadline(deadline_s=100), [1, 1], [1, 1], [1, 2])
-    assert history.column("rounds", "duration_s").tolist() == [4]
-
-
 @pytest.mark.parametrize("order", [[0, 1], [1, 0]])
 @pytest.mark.parametrize("phases", [(1.0, 2.0, 3.0), (6.0, 0.0, 0.0), (0.0, 0.0, 6.0)])
 def test_upload_that_ends_exactly_at_the_deadline_is_delivered(order, phases):
@@ -90,18 +66,6 @@ def test_tie_holds_for_decimal_times(milliseconds, rounds_before):
 def test_one_unit_later_than_a_tie_is_late():
     history, *_ = serve(Deadline(deadline_s=6.0), [1], [2], [3 + 1e-9])
     assert participations(history)[0]["outcome"] == "late"
-
-
-def test_a_client_that_leaves_is_dropped_at_that_instant_and_the_server_waits_on():
-    history, selector, learner, _ = serve(Deadline(deadline_s=10), [1, 1], [4, 4], [2, 2], leaves_s=[3.0, np.inf])
-    gone, kept = participations(history)
-    assert (gone["outcome"], gone["cut_in"], gone["compute_s"], gone["end_s"]) == ("dropped", "compute", 2.0, 3.0)
-    assert kept["outcome"] == "delivered"
-    assert history.column("rounds", "duration_s").tolist() == [10], "a server cannot tell dropped from late"
-    assert selector.reports[0].duration_s.tolist() == [10, 7]
-    assert [client for _, client, _, _ in learner.asked] == [1]
-    row = history.rounds.to_pylist()[0]
-    assert (row["selected"], row["delivered"], row["late"], row["dropped"]) == (2, 1, 0, 1)
 
 
 def test_privacy_is_charged_when_an_upload_starts():

@@ -1,0 +1,133 @@
+"""Servers against a plain loop, in random worlds of quarters of a second in which many things come at one instant."""
+
+import random
+
+import numpy as np
+import pytest
+
+from fedsim.rounds import Deadline, WaitForAll
+from fedsim.rounds.effects.faults.settings import ServerRestart
+from fedsim.rounds.policies.adaptive import MovingAverage, QuantileDeadline
+from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
+from fedsim.rounds.policies.count_based import KFastest, Quorum
+from fedsim.rounds.policies.late import Cancel, Drop, Stale
+from tests.support.plain_servers import PlainServer, random_world
+from tests.support.stories import rows
+from tests.support.worlds import Everybody, FirstWanted, available_in, serve
+
+LATE = {"cancel": Cancel, "drop": Drop, "stale": Stale}
+
+
+def synchronous(draw):
+    kind = draw.choice(["wait-for-all", "deadline", "k-fastest", "quorum", "moving-average", "adaptive-deadline"])
+    longest_s = draw.randint(4, 30) / 4
+    shortest_s, share, k = (
+        draw.randint(0, int(4 * longest_s)) / 4,
+        draw.choice([0.1, 0.5, 0.75, 1.0]),
+        draw.randint(1, 3),
+    )
+    growth = draw.choice([1.0, 1.5, 2.0])
+    averaging = {"initial_s": longest_s, "growth": growth}
+    quantile = {
+        "quantile": draw.choice([0.25, 0.5, 0.8, 1.0]),
+        "window": draw.randint(1, 3),
+        "margin": draw.choice([1.0, 1.5]),
+        "reach": draw.choice([1.5, 3.0]),
+        "initial_s": longest_s,
+        "shortest_s": shortest_s,
+        "longest_s": longest_s + draw.randint(0, 30) / 4,
+        "growth": growth,
+    }
+    policy, options = {
+        "moving-average": (
+            MovingAverage(**averaging, target_share=share),
+            {**averaging, "share": share, "min_wait_s": 0.0},
+        ),
+        "adaptive-deadline": (QuantileDeadline(**quantile), quantile),
+        "wait-for-all": (WaitForAll(), {}),
+        "deadline": (Deadline(deadline_s=longest_s), {"deadline_s": longest_s}),
+        "k-fastest": (KFastest(k=k, over_selection=9.0, max_wait_s=longest_s), {"k": k, "max_wait_s": longest_s}),
+        "quorum": (
+            Quorum(share=share, min_wait_s=shortest_s, max_wait_s=longest_s),
+            {"share": share, "min_wait_s": shortest_s, "max_wait_s": longest_s},
+        ),
+    }[kind]
+    late, minimum = draw.choice(list(LATE)), draw.randint(1, 2)
+    of_late = {"max_staleness": draw.randint(0, 3)} if late == "stale" and draw.random() < 0.5 else {}
+    plain = PlainServer(
+        random_world(draw, waits_for_all=not options), 6, {"kind": kind, **options, **of_late}, late, minimum
+    )
+    return plain, policy, {"late": LATE[late](**of_late), "minimum_updates": minimum, "selector": Everybody()}
+
+
+def asynchronous(draw):
+    concurrency, buffer = draw.randint(1, 4), draw.randint(1, 3)
+    options = {"concurrency": concurrency, "give_up_s": draw.randint(24, 50) / 4}
+    if draw.random() < 0.4:
+        options["max_staleness"] = draw.randint(0, 2)
+    if draw.random() < 0.3:
+        return (
+            PlainServer(
+                random_world(draw, waits_for_all=False), 8, {**options, "kind": "fedasync", "buffer": 1, "mixing": 0.6}
+            ),
+            FedAsync(**options),
+            {},
+        )
+    policy = FedBuff(buffer=buffer, **options)
+    return (
+        PlainServer(random_world(draw, waits_for_all=False), 6, {**options, "kind": "fedbuff", "buffer": buffer}),
+        policy,
+        {},
+    )
+
+
+@pytest.mark.parametrize("kind", [synchronous, asynchronous])
+@pytest.mark.parametrize("seed", range(100))
+def test_a_server_does_what_a_plain_loop_does(kind, seed):
+    plain, policy, options = kind(random.Random(seed))  # noqa: S311
+    plain.run()
+    failing = plain.world
+    restart = ServerRestart(at_s=failing.crashes_s, down_s=failing.down_s) if failing.crashes_s else None
+    history, selector, learner, _ = serve(
+        policy,
+        *zip(*failing.phases_s, strict=True),
+        leaves_s=failing.leaves_s,
+        devices_up=available_in(*failing.devices),
+        links_up=available_in(*failing.links),
+        server_restart=restart,
+        count=plain.count,
+        **{"selector": FirstWanted(), **options},
+    )
+    assert rows(history.rounds, "start_s", "end_s", "model_version", "ended_by", "stale_used") == plain.rounds
+    columns = (
+        *("start_s", "client", "round", "start_version", "end_s", "fate", "staleness"),
+        *("served_round", "cut_in", "downlink_s", "compute_s", "queue_s", "uplink_s"),
+    )
+    expected = [
+        (
+            *(one.start_s, one.client, one.round, one.version, one.end_s, one.fate, one.staleness, one.served),
+            *failing.phases(one),
+        )
+        for one in plain.sent
+    ]
+    found = sorted(rows(history.participations, *columns), key=lambda row: row[:3])
+    assert found == sorted(expected, key=lambda row: row[:3])
+    for way, k in (("downlink", 0), ("uplink", 2)):
+        whole_s = np.array(failing.phases_s)[history.column("participations", "client"), k]
+        sent = history.column("participations", f"{way}_s") / whole_s
+        np.testing.assert_allclose(history.column("participations", f"{way}_bits"), sent, atol=1e-12)
+    assert [clients for clients, _ in learner.aggregated] == [clients for clients, _ in plain.merged]
+    for (_, weights), (_, plainly) in zip(learner.aggregated, plain.merged, strict=True):
+        np.testing.assert_allclose(weights, plainly)
+    # Of a version that a synchronous server goes on with, a client sends the same update again.
+    alike = slice(2 if kind is synchronous else 3)
+    assert sorted(each[alike] for each in learner.repeats) == sorted(each[alike] for each in plain.trained)
+    told = [
+        list(zip(*(column.tolist() for column in (one.client, one.delivered, one.duration_s)), strict=True))
+        for one in selector.reports
+    ]
+    assert told == plain.reports
+    if kind is synchronous:
+        counts = rows(history.rounds, "selected", "delivered", "late", "dropped")
+        assert counts == [plain.counted(number) for number in range(1, plain.count + 1)]
+        assert [(view.time_s, view.client.tolist()) for view in selector.views] == plain.views
