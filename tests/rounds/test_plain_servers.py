@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from fedsim.rounds import Deadline, WaitForAll
-from fedsim.rounds.effects.faults.settings import ServerRestart
 from fedsim.rounds.policies.adaptive import MovingAverage, QuantileDeadline
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
 from fedsim.rounds.policies.count_based import KFastest, Quorum
 from fedsim.rounds.policies.late import Cancel, Drop, Stale
-from tests.support.plain_servers import PlainServer, random_world
+from fedsim.rounds.policies.pisces import Pisces
+from tests.support.plain_servers import PlainServer, random_world, served
 from tests.support.stories import rows
-from tests.support.worlds import Everybody, FirstWanted, available_in, serve
+from tests.support.worlds import Everybody, FirstWanted
 
 LATE = {"cancel": Cancel, "drop": Drop, "stale": Stale}
 
@@ -57,7 +57,7 @@ def synchronous(draw):
     plain = PlainServer(
         random_world(draw, waits_for_all=not options), 6, {"kind": kind, **options, **of_late}, late, minimum
     )
-    return plain, policy, {"late": LATE[late](**of_late), "minimum_updates": minimum, "selector": Everybody()}
+    return plain, policy, {"late": LATE[late](**of_late), "selector": Everybody()}
 
 
 def asynchronous(draw):
@@ -65,57 +65,19 @@ def asynchronous(draw):
     options = {"concurrency": concurrency, "give_up_s": draw.randint(24, 50) / 4}
     if draw.random() < 0.4:
         options["max_staleness"] = draw.randint(0, 2)
-    if draw.random() < 0.3:
-        return (
-            PlainServer(
-                random_world(draw, waits_for_all=False), 8, {**options, "kind": "fedasync", "buffer": 1, "mixing": 0.6}
-            ),
-            FedAsync(**options),
-            {},
-        )
-    policy = FedBuff(buffer=buffer, **options)
-    return (
-        PlainServer(random_world(draw, waits_for_all=False), 6, {**options, "kind": "fedbuff", "buffer": buffer}),
-        policy,
-        {},
-    )
+    policy, kind = {
+        "fedasync": (FedAsync(**options), {"buffer": 1, "mixing": 0.6}),
+        "fedbuff": (FedBuff(buffer=buffer, **options), {"buffer": buffer}),
+        "pisces": (Pisces(bound=2**buffer, **options), {"bound": 2**buffer}),
+    }[draw.choice(["fedasync", "fedbuff", "fedbuff", "pisces"])]
+    return PlainServer(random_world(draw, waits_for_all=False), 7, {**options, **kind}), policy, {}
 
 
 @pytest.mark.parametrize("kind", [synchronous, asynchronous])
 @pytest.mark.parametrize("seed", range(100))
 def test_a_server_does_what_a_plain_loop_does(kind, seed):
     plain, policy, options = kind(random.Random(seed))  # noqa: S311
-    plain.run()
-    failing = plain.world
-    restart = ServerRestart(at_s=failing.crashes_s, down_s=failing.down_s) if failing.crashes_s else None
-    history, selector, learner, _ = serve(
-        policy,
-        *zip(*failing.phases_s, strict=True),
-        leaves_s=failing.leaves_s,
-        devices_up=available_in(*failing.devices),
-        links_up=available_in(*failing.links),
-        server_restart=restart,
-        count=plain.count,
-        **{"selector": FirstWanted(), **options},
-    )
-    assert rows(history.rounds, "start_s", "end_s", "model_version", "ended_by", "stale_used") == plain.rounds
-    columns = (
-        *("start_s", "client", "round", "start_version", "end_s", "fate", "staleness"),
-        *("served_round", "cut_in", "downlink_s", "compute_s", "queue_s", "uplink_s"),
-    )
-    expected = [
-        (
-            *(one.start_s, one.client, one.round, one.version, one.end_s, one.fate, one.staleness, one.served),
-            *failing.phases(one),
-        )
-        for one in plain.sent
-    ]
-    found = sorted(rows(history.participations, *columns), key=lambda row: row[:3])
-    assert found == sorted(expected, key=lambda row: row[:3])
-    for way, k in (("downlink", 0), ("uplink", 2)):
-        whole_s = np.array(failing.phases_s)[history.column("participations", "client"), k]
-        sent = history.column("participations", f"{way}_s") / whole_s
-        np.testing.assert_allclose(history.column("participations", f"{way}_bits"), sent, atol=1e-12)
+    history, selector, learner = served(plain, policy, **{"selector": FirstWanted(), **options})
     assert [clients for clients, _ in learner.aggregated] == [clients for clients, _ in plain.merged]
     for (_, weights), (_, plainly) in zip(learner.aggregated, plain.merged, strict=True):
         np.testing.assert_allclose(weights, plainly)

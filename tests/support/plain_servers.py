@@ -10,6 +10,12 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from fedsim.rounds.effects.faults.settings import ServerRestart
+from tests.support.stories import rows
+from tests.support.worlds import CountingLearner, available_in, serve
+
 INF = math.inf
 NEAR_S = 1e-9
 FAR_S = 990.0
@@ -147,7 +153,7 @@ class PlainServer:
 
     def ahead(self) -> list[float]:
         """Return the instants at which something may happen."""
-        found = [*self.world.crashes_s, self.back_s, *(one.end_s for one in self.running)]
+        found = [*self.world.crashes_s, self.back_s, self.due_s(), *(one.end_s for one in self.running)]
         found += [
             edge for rows in (self.world.devices, self.world.links) for row in rows for one in row for edge in one
         ]
@@ -228,14 +234,23 @@ class PlainServer:
         return True
 
     def merges_buffer(self) -> bool:
-        self.forget_old()
-        chosen = sorted(self.waiting, key=lambda one: one.end_s)[: self.policy["buffer"]]
-        if len(chosen) < self.policy["buffer"]:
+        if not self.has_come(self.due_s()):
             return False
+        self.forget_old()
+        size = self.policy.get("buffer", max(1, len(self.waiting)))
+        if len(self.waiting) < size:
+            return False
+        chosen = sorted(self.waiting, key=lambda one: one.end_s)[:size]
         self.waiting = [one for one in self.waiting if one not in chosen]
         chosen.sort(key=self.sent.index)
-        self.merge(chosen, [self.policy.get("mixing", 1.0) / len(chosen) * self.aged(one) for one in chosen])
+        shares = [self.policy.get("mixing", 1.0) / size] * size if "buffer" in self.policy else self.shares(chosen)
+        self.merge(chosen, [share * self.aged(one) for share, one in zip(shares, chosen, strict=True)])
         return True
+
+    def due_s(self) -> float:
+        """Return when the round may end: after the longest delivery of past rounds over the bound of Pisces."""
+        longest_s = max((took_s for row in self.reports for _, came, took_s in row if came), default=0.0)
+        return (self.start_s or 0.0) + longest_s / self.policy.get("bound", INF)
 
     def merges_cohort(self) -> bool:
         if self.cohort is None or not self.is_over(self.cohort):
@@ -253,8 +268,8 @@ class PlainServer:
         self.forget_old()
         chosen, self.waiting = sorted(self.waiting, key=self.sent.index), []
         if len(chosen) >= self.minimum:
-            whole = sum(map(self.aged, chosen))
-            self.merge(chosen, [self.aged(one) / whole for one in chosen])
+            weights = [share * self.aged(one) for share, one in zip(self.shares(chosen), chosen, strict=True)]
+            self.merge(chosen, [weight / sum(weights) for weight in weights])
         for one in chosen:
             one.fate = one.fate or "wasted-unmerged"
         return True
@@ -307,6 +322,10 @@ class PlainServer:
         delivered = sum(one.delivers and not one.is_late for one in sent)
         return len(sent), delivered, late, len(sent) - delivered - late
 
+    def shares(self, chosen: list[Sent]) -> list[float]:
+        """Return the parts of clients in the samples of all of them: client k has 10 (k + 1)."""
+        return [(one.client + 1) / sum(each.client + 1 for each in chosen) for one in chosen]
+
     def aged(self, one: Sent) -> float:
         return float((1 + self.version - one.version) ** -0.5)
 
@@ -333,3 +352,40 @@ class PlainServer:
         if self.start_s is not None:
             self.rounds.append((self.start_s, self.now_s, self.version, "restart", 0))
         self.start_s, self.cohort, self.back_s = None, None, self.now_s + self.world.down_s
+
+
+def served(plain: PlainServer, policy: Any, **options: Any) -> tuple[Any, Any, Any]:
+    """Return history, selector and learner of a server that agrees with a plain one in the same world."""
+    plain.run()
+    failing = plain.world
+    restart = ServerRestart(at_s=failing.crashes_s, down_s=failing.down_s) if failing.crashes_s else None
+    history, selector, learner, _ = serve(
+        policy,
+        *zip(*failing.phases_s, strict=True),
+        leaves_s=failing.leaves_s,
+        devices_up=available_in(*failing.devices),
+        links_up=available_in(*failing.links),
+        server_restart=restart,
+        minimum_updates=plain.minimum,
+        count=plain.count,
+        **{"learner": CountingLearner(10 * np.arange(1, len(failing.phases_s) + 1)), **options},
+    )
+    assert rows(history.rounds, "start_s", "end_s", "model_version", "ended_by", "stale_used") == plain.rounds
+    columns = (
+        *("start_s", "client", "round", "start_version", "end_s", "fate", "staleness"),
+        *("served_round", "cut_in", "downlink_s", "compute_s", "queue_s", "uplink_s"),
+    )
+    expected = [
+        (
+            *(one.start_s, one.client, one.round, one.version, one.end_s, one.fate, one.staleness, one.served),
+            *failing.phases(one),
+        )
+        for one in plain.sent
+    ]
+    found = sorted(rows(history.participations, *columns), key=lambda row: row[:3])
+    assert found == sorted(expected, key=lambda row: row[:3])
+    for way, k in (("downlink", 0), ("uplink", 2)):
+        whole_s = np.array(failing.phases_s)[history.column("participations", "client"), k]
+        sent = history.column("participations", f"{way}_s") / whole_s
+        np.testing.assert_allclose(history.column("participations", f"{way}_bits"), sent, atol=1e-12)
+    return history, selector, learner

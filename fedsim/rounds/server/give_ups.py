@@ -21,13 +21,12 @@ FEW: Final = 100
 """Clients given up in a row that are enough where no participation that the laws of times draw is short enough.
 
 Effects of the user's own that change what clients are sent with, or their work, are asked in a copy with a clock of its
-own. Where such an effect cannot be copied, starts a process, or takes note of what has become of clients, nothing is
-drawn.
+own. Where one of them cannot be copied, starts a process, or notes what has become of clients, nothing is drawn.
 """
 FIRST_LOOKS, LOOKS = 1_000, 10_000
 """Participations that are looked at when the first client is given up, and after that number of them."""
 _LATEST_S: Final = 1e7
-_NOTING: Final = ("passed", "settle", "aggregated", "recorded", "of_round", "before_selection", "before_dispatch")
+_NOTING: Final = ("passed", "settle", "aggregated", "recorded", "of_round", "before_selection")
 
 
 class Patience(NamedTuple):
@@ -86,7 +85,7 @@ def _copied(run: Run) -> _Own | None:
     """Return copies of the user's own effects that change a plan; None where what they do later on is unknown."""
     own = [effect for effect in run.effects if not is_builtin(type(unchecked(effect)))]
     changing = [effect for effect in own if effect.says("plan") or effect.says("due")]
-    if any(effect.says(member) for effect in changing for member in _NOTING):
+    if changing and any(effect.says(member) for effect in own for member in _NOTING):
         return None
     apart = copy.copy(run)
     clock = apart.env = SimpleNamespace(now=run.env.now)  # type: ignore[assignment]

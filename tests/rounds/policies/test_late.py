@@ -86,12 +86,6 @@ def test_deviations_are_asked_for_only_where_they_matter():
     serve(Deadline(deadline_s=12), *THREE, late=Stale(weight=Deviation()), learner=Deaf(np.full(3, 10)))
 
 
-def test_stale_updates_count_by_samples_too():
-    learner = CountingLearner(np.array([30, 20, 10]))
-    serve(Deadline(deadline_s=4), *THREE, late=Stale(weight=Polynomial(a=1.0)), count=2, learner=learner)
-    assert learner.aggregated[1] == ([1, 0], pytest.approx([10 / 40, 30 / 40]))
-
-
 @pytest.mark.parametrize("late", [Drop(), Stale()])
 @pytest.mark.parametrize("edge", [None, (0, 0), (0, 1)])
 def test_a_run_that_would_wait_for_dead_links_for_ever_is_refused(late, edge):

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from fedsim.rounds.effects.faults.settings import ServerRestart
 from fedsim.rounds.policies.safa import Safa
-from tests.support.plain_servers import PlainServer, at_least, random_world
-from tests.support.stories import ends, rows
+from tests.support.plain_servers import PlainServer, at_least, random_world, served
+from tests.support.stories import ends
 from tests.support.worlds import Asking, CountingLearner, available_in, serve
 
 # Three clients that take 3, 5 and 8 s.
@@ -143,27 +142,8 @@ def test_safa_does_what_a_plain_loop_does(seed):
     plain = PlainSafa(
         random_world(draw, waits_for_all=False), 7, {"kind": "safa", **options}, minimum=draw.randint(1, 2)
     )
-    plain.run()
-    world = plain.world
-    restart = ServerRestart(at_s=world.crashes_s, down_s=world.down_s) if world.crashes_s else None
-    history, selector, learner = run(
-        Safa(**options),
-        list(zip(*world.phases_s, strict=True)),
-        leaves_s=world.leaves_s,
-        devices_up=available_in(*world.devices),
-        links_up=available_in(*world.links),
-        server_restart=restart,
-        minimum_updates=plain.minimum,
-        count=plain.count,
-    )
-    assert rows(history.rounds, "start_s", "end_s", "model_version", "ended_by", "stale_used") == plain.rounds
-    columns = ("start_s", "client", "round", "start_version", "end_s", "fate", "staleness")
-    expected = [
-        (one.start_s, one.client, one.round, one.version, one.end_s, one.fate, one.staleness) for one in plain.sent
-    ]
-    assert sorted(rows(history.participations, *columns), key=lambda row: row[:3]) == sorted(
-        expected, key=lambda row: row[:3]
-    )
+    learner = Halving(np.full(len(plain.world.phases_s), 10))
+    history, selector, _ = served(plain, Safa(**options), learner=learner)
     assert sorted(history.column("participations", "weight")) == pytest.approx(sorted(one.weight for one in plain.sent))
     assert learner.aggregated == pytest.approx(plain.models[1:])
     assert [(view.time_s, view.client.tolist()) for view in selector.views] == plain.views
