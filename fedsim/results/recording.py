@@ -11,7 +11,7 @@ import pyarrow as pa
 from fedsim.answers import ShortTraceback
 from fedsim.answers.module_values import hashes, variables_of
 from fedsim.answers.opened_files import nothing_noted, opened_files, unchanged, with_untold
-from fedsim.errors import DistrustError, RunError
+from fedsim.errors import DistrustError, FedsimError, RunError
 from fedsim.history import History, Recorder, draw, draw_clients, draw_durations
 from fedsim.history.fairness import last_accuracies
 from fedsim.history.tables import has_values
@@ -224,10 +224,8 @@ def _foreseen(scenario: Scenario, data_dir: str | Path | None) -> tuple[str, ...
     """Return what is known before a run; of the scenario alone where its data or parts are gone."""
     try:
         return Simulation(scenario, data_dir=data_dir, store=False).foreseen
-    except Exception as error:
-        gone = (
-            "the summary was made anew, and without notes on data and times of clients, since the run cannot be built"
-        )
+    except FedsimError as error:
+        gone = "the summary was made anew, without notes on data and times of clients, since the run cannot be built"
         return (*doubts_of(scenario), *remarks_of(scenario), f"{gone}: {str(error).partition(chr(10))[0]}")
 
 
