@@ -172,10 +172,6 @@ test_broken_laws_are_refused = refuses(
 )
 
 
-def test_the_sound_law_behind_the_broken_ones_passes():
-    check_availability(Law())
-
-
 def test_what_is_built_must_be_an_availability():
     with pytest.raises(ContractError, match=r"Lie\.build returned <object"):
         check_availability(lying(Law, "build", lambda self, run: object())())
