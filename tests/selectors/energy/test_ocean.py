@@ -150,8 +150,8 @@ def test_clients_that_cannot_send_in_time_are_passed_over():
 
 
 def test_without_bands_declared_joules_are_the_energy():
-    selector, columns = Ocean(2, budget_j=1.0, v=10.0), {"participation_j": [4.0, 1.0, 2.0]}
-    assert selector.select(view_of(3, **columns), rng()).client.size == 2
+    selector, columns = Ocean(3, budget_j=1.0, v=10.0), {"participation_j": [4.0, 1.0, 2.0]}
+    assert selector.select(view_of(3, **columns), rng()).client.size == 3
     selector.queue_j[:] = [1.0, 9.0, 8.0]
     # Costs 4, 9 and 16 J^2 against 10 J^2, after no round has passed.
     assert selector.select(view_of(3, **columns), rng()).client.tolist() == [0, 1]

@@ -56,6 +56,18 @@ def test_the_random_stream_breaks_ties_and_rounding_does_not():
     assert len({client for one in chosen[0] for client in one}) == 20
 
 
+def test_the_cohort_is_filled_with_those_removed_last():
+    selector = FedSuv(1, utility_scale=1.0)
+    selector.select(view_of(6), rng())
+    selector._eliminated_in[:] = [3, 0, 2, 3, 1, 0]
+    selector._rectangles._high[1] = [1.0, 9.0, 9.0, 2.0, 9.0, 9.0]
+    away = view_of([0, 1, 2, 3, 4], clients=6, round=4, wanted=3)
+    assert selector._choose(selector._beliefs, away, rng()).tolist() == [1, 3, 0]
+    assert FedSuv(1, fill="none").select(away, rng()).client.size == 3
+    selector.fill = "none"
+    assert selector._choose(selector._beliefs, away, rng()).tolist() == [1]
+
+
 def test_away_clients_stay_in_the_pool_and_before_the_first_utility_rectangles_have_no_end():
     selector = FedSuv(2)
     selector.select(view_of([0, 1, 2], clients=8), rng())

@@ -21,7 +21,7 @@ def test_the_least_band_carries_the_bits_in_the_time_and_no_narrower_one_does(bi
     if size * np.log(2) >= time_s * snr_hz:
         assert band == np.inf  # above the rate of an endless band
     elif band < 1e18 and band < snr_hz * 1e6:
-        assert capacity(band, snr_hz) * time_s == pytest.approx(size, rel=1e-6)
+        assert capacity(band, snr_hz) * time_s == pytest.approx(size, rel=1e-9)
         assert capacity(0.99 * band, snr_hz) * time_s < size
 
 
