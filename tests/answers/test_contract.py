@@ -80,6 +80,17 @@ def test_a_lie_names_part_value_and_client():
     assert str(again) == str(caught.value), "SimPy makes copies of errors from their arguments"
 
 
+def test_arguments_cannot_be_written():
+    class Writing(Honest):
+        def draw(self, client, u):
+            client[0] = 9
+            return u
+
+    with pytest.raises(PartError, match="failed with ValueError: assignment destination is read-only"):
+        LAW.checked(Writing()).draw(IDS, U)
+    assert IDS[0] == 4
+
+
 def test_errors_of_fedsim_pass_and_others_become_the_cause():
     class Refusing(Honest):
         error: BaseException
