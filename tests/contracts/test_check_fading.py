@@ -38,13 +38,6 @@ def gaining(change):
     return spoilt(Blocked, "gain_quantile", change)()
 
 
-class Unending:
-    """A block whose length is no number."""
-
-    coherence_s = float("nan")
-    gain_quantile = mean_spectral_efficiency = staticmethod(np.ones_like)
-
-
 @pytest.mark.parametrize("kind", FADINGS.builtin)
 def test_fedsims_own_pass(kind):
     options = {"rician": {"k_db": 6.0}, "nakagami": {"m": 0.5}}.get(kind, {})
@@ -68,7 +61,7 @@ test_broken_laws_are_refused_for_their_fault = refuses(
             lying(Blocked, "mean_spectral_efficiency", lambda self, snr: np.log2(1 + snr))(),
             "Lie.mean_spectral_efficiency is .* bit/s/Hz at a mean SNR of 0.1,",
         ),
-        (Unending(), "Unending.coherence_s returned nan"),
+        (Blocked.model_construct(coherence_s=np.nan), "Blocked.coherence_s returned nan"),
         (spoilt(Banded, "gains_over_band", lambda gains: 2 * gains)(), "Lie.gains_over_band has gains of mean 2"),
         (spoilt(Banded, "gains_over_band", lambda gains: gains[:3])(), r"gains_over_band returned .* shape \(3, 60\)"),
         (Component(), "Component.gain_quantile and mean_spectral_efficiency: there is no such method"),
