@@ -10,7 +10,6 @@ import pytest
 from fedsim import Component
 from fedsim.devices import AVAILABILITIES, Availability, Bernoulli, EligibleClients
 from fedsim.devices.availability.on_off import Markov, OnOffProcess
-from fedsim.errors import ContractError
 from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.effects.leaving import Crashes
 from fedsim.run_setup import RunSetup
@@ -167,15 +166,7 @@ test_broken_laws_are_refused = refuses(
             lying(Sound, "earliest_s", lambda self, client, time_s, draw: np.full(client.size, time_s)),
             "earliest_s: it must be the instant for available clients",
         ),
+        (lambda *_: object(), r"Lie\.build returned <object"),
         (NewDrawInTime, "the draw has become 2, though nothing is drawn anew"),
     ],
 )
-
-
-def test_the_sound_law_behind_the_broken_ones_passes():
-    check_availability(Law())
-
-
-def test_what_is_built_must_be_an_availability():
-    with pytest.raises(ContractError, match=r"Lie\.build returned <object"):
-        check_availability(lying(Law, "build", lambda self, run: object())())

@@ -166,10 +166,6 @@ test_broken_laws_are_refused = refuses(
 )
 
 
-def test_the_sound_law_behind_the_broken_ones_passes():
-    check_compute_time(Law())
-
-
 def test_a_law_that_depends_on_samples_must_require_them():
     with pytest.raises(ContractError, match="depend on the samples, though requires does not name them"):
         check_compute_time(stating(Law, requires=frozenset())())

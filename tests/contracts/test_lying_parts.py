@@ -12,7 +12,7 @@ from simpy import Interrupt
 
 from fedsim.devices.compute import ZeroTimes
 from fedsim.devices.heterogeneity import Fixed
-from fedsim.learning import QSGD, FedAvgM, Start
+from fedsim.learning import QSGD, FedAvgM
 from fedsim.learning.data.images.digits import Digits
 from fedsim.learning.data.partitions.sizes import EqualPartition
 from fedsim.learning.timing_only import NoLearning
@@ -256,12 +256,9 @@ LIES = [
     ("server optimizer model of objects", "steps", lying(FedAvgM, "step", lambda self, m, u, s: (m.astype(object), s)), "object"),
     ("server optimizer writes on the model", "steps", lying(FedAvgM, "step", lambda self, m, u, s: (m.sort(), s)), "failed with ValueError"),
     ("aggregation half an update", "combines", lambda self, u, w, p: u[0][:1], "of shape"),
-    ("aggregation None", "combines", returning(None), "combine returned None"),
     ("aggregation of objects", "combines", lambda self, u, w, p: u[0].astype(object), "object"),
     ("aggregation writes on the updates", "combines", lambda self, u, w, p: u.sort(), "failed with ValueError"),
     ("weights of NaN", "weighing", lambda self, samples, streams: np.full(CLIENTS, np.nan), "of_clients returned nan"),
-    ("algorithm begins with None", "trains", lying(lies.HonestAlgorithm, "begin", returning(None)), "begin returned None"),
-    ("algorithm begins with half a model", "trains", lying(lies.HonestAlgorithm, "begin", lambda self, task: Start(task.model[1:])), "floating-point numbers of shape"),
     ("algorithm writes on the model", "trains", lying(lies.HonestAlgorithm, "begin", lambda self, task: task.model.sort()), "failed with ValueError"),
     ("algorithm ends with a list", "trains", lying(lies.HonestAlgorithm, "end", returning([1.0])), "end returned"),
     ("algorithm ends with texts", "trains", lying(lies.HonestAlgorithm, "end", returning({"last": "x"})), "'last' = 'x'"),

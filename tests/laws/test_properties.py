@@ -1,9 +1,5 @@
 """What holds for every policy and late rule, whatever the times, dropouts, absences, batteries and shared links."""
 
-import json
-import os
-import subprocess
-import sys
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +7,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from fedsim import Scenario, simulate
 from fedsim.errors import ScenarioError
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.privacy import GeometricBudget
@@ -218,71 +213,3 @@ def test_the_same_world_gives_the_same_history(world):
     first, second = run(world)[0], run((arguments, fresh))[0]
     assert first.participations.equals(second.participations)
     assert first.rounds.equals(second.rounds)
-
-
-DEVICES = {
-    "compute": {"kind": "rate", "samples_per_s": 60.0},
-    "availability": {"kind": "markov", "mean_on_s": 40.0, "mean_off_s": 10.0},
-    "dropout": {"kind": "phase-hazard", "downlink_per_s": 0.02, "compute_per_s": 0.02, "uplink_per_s": 0.05},
-    "energy": {"kind": "battery", "capacity_j": 2.0, "compute_w": 0.2, "charge_w": 0.05, "least_charge": 0.02},
-}
-SHARED = {"kind": "cell", "downlink": {"sharing": "multicast"}, "uplink": {"sharing": "equal"}}
-RUNS = [
-    {"policy": {"kind": "fedbuff", "buffer": 3, "concurrency": 6, "give_up_s": 8.0, "max_staleness": 4}},
-    {"policy": {"kind": "fedasync", "concurrency": 4, "give_up_s": 8.0}},
-    {"policy": {"kind": "safa", "share": 0.3, "max_wait_s": 6.0, "lag": 2}},
-    {"policy": {"kind": "k-fastest", "k": 3, "max_wait_s": 9.0}, "late": "stale"},
-    {"policy": {"kind": "adaptive-deadline", "initial_s": 3.0}, "late": {"kind": "stale", "weight": "deviation"}},
-    {"policy": {"kind": "moving-average", "initial_s": 4.0, "growth": 1.5}, "late": "partial"},
-    {"policy": {"kind": "quorum", "share": 0.5, "max_wait_s": 6.0}, "late": "drop"},
-]
-PRIVACY = {"budget": {"kind": "geometric", "epsilon": 40.0}, "mechanism": {"kind": "laplace-l1", "clip": 1.0}}
-LEARNING = {
-    "model": {"kind": "mlp", "hidden": [4]},
-    "local": {"optimizer": "sgd", "learning_rate": 0.1, "batch_size": 20},
-}
-
-
-def scenarios():
-    for number, rounds in enumerate(RUNS):
-        yield Scenario(
-            name="same",
-            seed=number,
-            crowd={"clients": 14, "placement": {"kind": "disc", "radius_m": 60.0}},
-            learning=LEARNING if number in (0, 3) else {"kind": "none", "model_bits": 1e5, "samples_per_client": 50},
-            privacy=PRIVACY if number == 3 else None,
-            network=SHARED if number % 2 else "cell",
-            devices=DEVICES,
-            rounds={"count": 8, **rounds},
-            selector={"kind": "pause" if number == 3 else "uniform", "cohort": 6},
-            results={"audit": True},
-        )
-
-
-def tables(history):
-    return [table.to_pylist() for table in (history.participations, history.rounds, history.evaluations)]
-
-
-SCRIPT = """
-import json, sys
-from fedsim import Scenario, simulate
-for text in json.load(sys.stdin):
-    history = simulate(Scenario.from_toml(text))
-    print([table.to_pylist() for table in (history.participations, history.rounds, history.evaluations)])
-"""
-
-
-@pytest.mark.slow
-def test_equal_scenarios_give_equal_histories_in_another_process_and_under_another_hash_seed():
-    chosen = list(scenarios())
-    here = [str(tables(simulate(scenario))) for scenario in chosen]
-    assert all("stale-used" in text for text in here[:5])
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", SCRIPT],
-        input=json.dumps([scenario.to_toml() for scenario in chosen]),
-        env={**os.environ, "PYTHONHASHSEED": "77" if os.environ.get("PYTHONHASHSEED") != "77" else "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.splitlines() == here

@@ -70,13 +70,6 @@ def test_bins_by_size_worked_by_hand():
     assert shares(bins, 3).tolist() == [[0.6, 0.2, 0.2], [1, 0, 0]]
 
 
-def test_lighter_clusters_fill_the_bins_from_the_lightest_on():
-    """m = 2, N = 20: clusters of mass 16, 14 and 10; {4} goes into the bin of 14 first, then into that of 16."""
-    sizes, cluster = np.array([5, 3, 4, 3, 5]), np.array([0, 0, 1, 1, 2])
-    bins = bins_by_cluster(sizes, cluster, 2, rng())
-    assert shares(bins, 5) == pytest.approx(np.array([[0, 0, 0.4, 0.3, 0.3], [0.5, 0.3, 0, 0, 0.2]]))
-
-
 def test_lighter_clusters_are_poured_by_rising_mass_and_their_clients_in_random_order():
     """m = 2, N = 18: {4, 5} of mass 6 goes first into the lightest bin; then there is room for 2 of {2, 3}."""
     sizes, cluster, seen = np.array([6, 5, 2, 2, 2, 1]), np.array([0, 1, 2, 2, 3, 3]), set()

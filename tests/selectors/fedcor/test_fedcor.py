@@ -30,9 +30,6 @@ def test_no_points_have_a_higher_likelihood(dimension, rounds):
             assert likelihood(made.points + scale * rng.normal(size=made.points.shape)) < best
 
 
-# In turn, losses fall by these shares of a step: clients 0 and 1 together, 2 and 3 each alone.
-
-
 class ToTheLetter:
     """FedCor with dense covariances; options are the selector's."""
 

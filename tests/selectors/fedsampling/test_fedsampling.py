@@ -108,23 +108,6 @@ def test_a_round_of_k_samples_is_a_centralised_step_on_those_drawn():
     assert set(table["fate"].to_pylist()) == {"used"}
 
 
-def test_a_crowd_of_one_client_is_centralised_training_on_mini_batches():
-    """The reference run: each round is a step on K samples, drawn without replacement by the training's own stream."""
-    local = {"learning_rate": 0.3, "batch_size": 31, "steps": 1}
-    tables = {"crowd.clients": 1, "learning.split": "equal", "learning.local": local, "rounds.count": 2}
-    scenario = SCENARIO.replace({**tables, "selector": "all"})
-    simulation = Simulation(scenario, store=False)
-    simulation.run()
-    x, y = inputs()
-    weights, (rows,) = start_of(scenario), rows_of(scenario)
-    for version in (0, 1):
-        rng = Streams(4).generator("training", 0, version)
-        rng.integers(2**63)  # torch's seed comes first
-        chosen = rows[rng.permutation(124)[:31]]
-        weights = step(weights, x[chosen], y[chosen], 0.3, 31)
-    has_weights(simulation, weights)
-
-
 class Known(FedSampling):
     """Keeps what it is shown, and what it answers."""
 

@@ -148,11 +148,6 @@ def test_a_perfect_oracle(rule, chosen):
     assert firsts == chosen
 
 
-def test_an_oracle_that_is_always_wrong_selects_those_that_stay():
-    view = view_of(4, oracle={"stays": stays_until([5.0, 15.0, 90.0, 90.0])})
-    assert ReflOracle(2, accuracy=0.0, slot_s=10.0).select(view, rng()).client.tolist() == [2, 3]
-
-
 @pytest.mark.statistical
 def test_noise_spoils_the_oracle_as_often_as_it_says():
     """Of one that leaves and one that stays, the right one is selected if both answers are right or, at random, one.
