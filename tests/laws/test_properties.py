@@ -1,5 +1,8 @@
 """What holds for every policy and late rule, whatever the times, dropouts, absences, batteries and shared links."""
 
+import os
+import subprocess
+import sys
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +21,7 @@ from fedsim.rounds.policies.count_based import KFastest, Quorum
 from fedsim.rounds.policies.late import Drop, Partial, Stale
 from fedsim.rounds.policies.safa import Safa
 from fedsim.rounds.server import asynchronous as server
+from tests.support.pages import ROOT
 from tests.support.worlds import CountingLearner, Curious, Everybody, FirstWanted, Pipe, available_in, batteries, serve
 
 ROUNDS = 4
@@ -213,3 +217,29 @@ def test_the_same_world_gives_the_same_history(world):
     first, second = run(world)[0], run((arguments, fresh))[0]
     assert first.participations.equals(second.participations)
     assert first.rounds.equals(second.rounds)
+
+
+AGAIN = """
+import sys
+from fedsim import Scenario, simulate
+changes = {"rounds.count": 4, "rounds.late": "stale", "selector.cohort": 8}
+changes["devices.dropout"] = {"kind": "phase-hazard", "uplink_per_s": 0.3}
+history = simulate(Scenario.load(sys.argv[1]).replace(changes), store=False)
+print([table.to_pylist() for table in (history.participations, history.rounds, history.evaluations)])
+"""
+
+
+@pytest.mark.slow
+def test_a_run_that_learns_in_private_is_the_same_in_another_process_under_another_hash_seed():
+    first, second = (
+        subprocess.run(  # noqa: S603
+            [sys.executable, "-c", AGAIN, str(ROOT / "scenarios" / "private.toml")],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "77")
+    )
+    assert "stale-used" in first
+    assert first == second
