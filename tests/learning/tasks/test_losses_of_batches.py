@@ -5,9 +5,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from fedsim.errors import FedsimError, PartError
-from fedsim.learning import MLP, ExecutorChoice, LocalTraining, Regression, Supervised, TrainingRun, TrainingSetup
-from fedsim.streams import Streams
+from fedsim.errors import FedsimError
+from fedsim.learning import MLP, ExecutorChoice, LocalTraining, Regression, TrainingSetup
 from tests.support.tiny_targets import TinyTargets
 
 
@@ -56,11 +55,3 @@ def test_a_loss_of_each_sample_is_stacked_without_a_draw_from_the_global_generat
     before = torch.get_rng_state()
     assert np.isfinite(ExecutorChoice("stacked").build(setup(task)).max_batch)
     assert torch.equal(torch.get_rng_state(), before)
-
-
-@pytest.mark.parametrize("executor", ["sequential", "stacked"])
-@pytest.mark.parametrize("law", ["detached", "counted"])
-def test_a_loss_without_a_gradient_is_refused(law, executor):
-    table = {"data": TinyTargets(), "model": {"hidden": [4]}, "task": Own(law=law)}
-    with pytest.raises(PartError, match=r"Own\.losses returned losses without a gradient"):
-        Supervised.model_validate(table).build(TrainingRun(4, Streams(0), executor=ExecutorChoice(executor)))

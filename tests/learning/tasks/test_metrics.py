@@ -121,17 +121,25 @@ def test_background_counts_unless_it_is_ignored(ignore, noted):
     assert [note.removeprefix("learning.data: ") for note in history.notes] == noted
 
 
-@pytest.mark.parametrize("places", [(), (5,)], ids=["a set", "a set at each place"])
-def test_sets_of_labels_agree_with_scikit_learn(places):
+@pytest.mark.parametrize(
+    ("places", "ignore"), [((), []), ((5,), []), ((5,), [255])], ids=["a set", "at each place", "padding"]
+)
+def test_sets_of_labels_agree_with_scikit_learn_and_padding_counts_for_nothing(places, ignore):
     scores = RNG.normal(size=(30, *places, 4)).astype(np.float32)
-    sets = RNG.integers(0, 2, scores.shape).astype(np.uint8)
-    found = pieces_of(TASKS.make("multi-label"), scores, sets, 4)
-    true, given = sets.reshape(-1, 4), scores.reshape(-1, 4).astype(float)
-    assert found.accuracy == pytest.approx(accuracy_score(true, given > 0), abs=1e-6)
-    for average in ("micro", "macro"):
-        wanted = f1_score(true, given > 0, average=average)
-        assert found.metrics[f"{average}-f1"] == pytest.approx(wanted, abs=1e-12)
-    assert found.loss == pytest.approx(loss_of({"kind": "multi-label"}, scores, sets), rel=1e-6)
+    targets = RNG.integers(0, 2, scores.shape).astype(np.uint8)
+    if ignore:
+        targets[np.arange(5) >= RNG.integers(1, 6, 30)[:, None]] = 255
+        targets[3], targets[5, 0, 1] = 255, 255
+    real, said = targets != 255, scores > 0
+    task = {"kind": "multi-label", "ignore": ignore}
+    found = pieces_of(TASKS.make(task), scores, targets, 4)
+    assert found.loss == pytest.approx(loss_of(task, scores, targets), rel=1e-6)
+    sets = np.ndindex(30, *places)
+    right = [all(said[at][known] == (targets[at] == 1)[known]) for at in sets if (known := real[at]).any()]
+    assert found.accuracy == pytest.approx(np.mean(right), abs=1e-6)
+    assert found.metrics["micro-f1"] == pytest.approx(f1_score((targets == 1)[real], said[real]), abs=1e-12)
+    of_labels = [f1_score((targets == 1)[..., k][real[..., k]], said[..., k][real[..., k]]) for k in range(4)]
+    assert found.metrics["macro-f1"] == pytest.approx(np.mean(of_labels), abs=1e-12)
 
 
 @pytest.mark.parametrize("padding", [None, -7.5, 0.1, 1e12])
