@@ -27,18 +27,6 @@ class Probe(nn.Module):
         return self.head(torch.relu(self.base(x)))
 
 
-class Adapted(nn.Module):
-    """A dense layer that stays, with an adapter of rank 2 beside it (LoRA)."""
-
-    def __init__(self):
-        super().__init__()
-        self.base, self.down, self.up = nn.Linear(5, 3), nn.Linear(5, 2, bias=False), nn.Linear(2, 3, bias=False)
-        self.base.requires_grad_(False)
-
-    def forward(self, x):
-        return self.base(x) + self.up(self.down(x))
-
-
 class Tied(nn.Module):
     def __init__(self):
         super().__init__()
@@ -58,7 +46,7 @@ class Normed(nn.Module):
         return self.head(torch.relu(self.norm(self.first(x))))
 
 
-NUMBERS = {Probe: 64 * 3, Adapted: 2 * 5 + 3 * 2, Tied: 25 + 2 * 5 + 18, Normed: (24 + 8 + 15) + (4 + 4 + 1)}
+NUMBERS = {Probe: 64 * 3, Tied: 25 + 2 * 5 + 18, Normed: (24 + 8 + 15) + (4 + 4 + 1)}
 
 
 def run(model, **tables):

@@ -35,15 +35,6 @@ def trained(learner):
     return learner.aggregate(start, learner.updates(start, np.array([0, 1])), np.array([0.5, 0.5]))
 
 
-def test_mini_batch_is_drawn_for_client_and_round(tiny):
-    learner = make(tiny)
-    start = learner.initial()
-    found = learner.probe_losses(start, CLIENTS, 4, 9)
-    np.testing.assert_array_equal(learner.probe_losses(start, CLIENTS[1:], 4, 9), found[1:])
-    later = learner.probe_losses(start, CLIENTS, 4, 10)
-    assert (later == found).tolist() == [False, False, True]  # all three of client 1
-
-
 def test_probes_do_not_depend_on_company_or_threads(one_thread):
     data = Tiny(samples=900).load()
     rows = [np.arange(0, 450), np.arange(450, 900)]  # three chunks each

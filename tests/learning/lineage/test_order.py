@@ -70,21 +70,6 @@ def test_what_is_needed_first_is_trained_first_and_soon_forgotten():
     assert max(executor.alive) <= 4
 
 
-def test_cohorts_one_after_the_other_are_trained_in_their_order_and_let_go_of():
-    executor = Watched(TARGETS)
-    learner, _ = half_way_learner(TARGETS, executor=executor, store=MemoryStore(limit_bytes=0))
-    executor.max_batch = 2
-    models = [learner.initial()]
-    for _ in range(4):
-        models.append(learner.aggregate(models[-1], updates(learner, models[-1], 0, 1, 2), even(3)))
-    learner.vector(models[-1])
-    assert executor.batches == [[0, 1], [2]] * 4
-    assert executor.alive == [0] * 8
-    # Each cohort moves the model half of the way to the mean of its targets.
-    mean = np.mean(TARGETS[:3], axis=0)
-    assert np.allclose(models[-1].vector[:2], (1 - 0.5**4) * mean)
-
-
 def test_models_of_a_long_line_are_let_go_of_on_the_way():
     """Each round has two clients, of which one starts from the model before: no more than these and the next live."""
     bases = []

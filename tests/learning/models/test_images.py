@@ -1,17 +1,12 @@
 """Networks for images: their numbers of parameters, and training one above the other as one by one."""
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from fedsim.errors import ScenarioError
-from fedsim.learning import MODELS, Dataset, LocalTraining, TrainingSetup
+from fedsim.learning import MODELS
 from fedsim.learning.data.shapes import TokenShape
-from fedsim.learning.executors.sequential import SequentialExecutor
-from fedsim.learning.executors.stacked.executor import StackedExecutor
-from fedsim.registry import Component
-from tests.support.two_clients import learned
 
 COLOUR = 3, 32, 32
 STEM = 7 * 7 * 3 * 64 - 3 * 3 * 3 * 64
@@ -71,23 +66,3 @@ def test_words_are_no_numbers():
             ScenarioError, match=f"{kind} needs numbers, and these samples are texts of 4 tokens; {other}"
         ):
             MODELS.make(kind).build(TokenShape(4, 9), 3)
-
-
-class Separable(Component):
-    """What the networks of torchvision have inside: grouped convolutions, normalisation, ReLU6, a mean over places."""
-
-    def build(self, shape, classes):
-        return nn.Sequential(
-            *(nn.Conv2d(shape[0], 6, 3, padding=1, bias=False), nn.BatchNorm2d(6), nn.ReLU6(inplace=True)),
-            *(nn.Conv2d(6, 6, 3, groups=6, bias=False), nn.BatchNorm2d(6), nn.ReLU(inplace=True)),
-            *(nn.Conv2d(6, 4, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, classes)),
-        )
-
-
-def test_grouped_convolutions_learn_the_same_in_a_stack():
-    rng = np.random.default_rng(0)
-    images, labels = rng.integers(0, 256, (12, 6, 6, 1), dtype=np.uint8), rng.integers(0, 3, 12)
-    data = Dataset(images, labels, images.copy(), labels.copy(), classes=3, pixel_max=255)
-    setup = TrainingSetup(Separable(), data, LocalTraining(batch_size=6, learning_rate=0.05), 3)
-    one, other = (learned(kind(setup), setup) for kind in (SequentialExecutor, StackedExecutor))
-    np.testing.assert_allclose(one, other, atol=2e-6)

@@ -62,7 +62,7 @@ TAKEN = {
     "attention",
 }
 # In the default tier: layers of each kind, with draws and statistics, and two that are not taken.
-FEW = {"linear", "conv-2d", "batch-norm", "dropout", "attention", "gru", "tied"}
+FEW = {"linear", "conv-2d", "conv-2d-groups", "batch-norm", "dropout", "attention", "gru", "tied"}
 
 
 class Twice(nn.Module):
