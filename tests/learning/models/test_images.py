@@ -1,4 +1,4 @@
-"""Networks for images: their numbers of parameters, and training one above the other as one by one."""
+"""Networks: their numbers of parameters, and what they refuse."""
 
 import pytest
 import torch
@@ -30,6 +30,11 @@ FEDSAMPLING = [32 * 26, 128 * (32 * 25 + 1), 2048 * 512 + 512, 2 * (512 * 512 + 
         ("resnet-34", COLOUR, 10, 21_797_672 - 990 * 513 - STEM),
         ("mobilenet-v2", COLOUR, 10, 3_504_872 - 990 * 1281),
         ("shufflenet-v2", COLOUR, 10, 2_278_604 - 990 * 1025),
+        # Convolution, pooling, three dense layers; with 18 classes and vectors of 300 numbers.
+        ("text-cnn", (30, 300), 18, 400 * 901 + 400 * 200 + 401 + 400 * 256 + 256 + 256 * 257 + 257 * 18),
+        ("text-attention", (30, 300), 18, 3 * 300 * 400 + 400 * 200 + 401 + 400 * 256 + 256 + 256 * 257 + 257 * 18),
+        # Vectors of 66 characters; four gates with two biases, from 8 and 256 inputs and 256 states; dense layer.
+        ("char-lstm", TokenShape(80, 66), 66, 66 * 8 + 1024 * (8 + 256 + 2) + 1024 * (256 + 256 + 2) + 257 * 66),
     ],
 )
 def test_models_have_the_published_numbers_of_parameters(kind, shape, classes, parameters):
@@ -50,19 +55,29 @@ def test_32_pixels_become_the_places_that_are_said(kind, side):
     assert seen == [(side, side)]
 
 
-@pytest.mark.parametrize("kind", ["cnn5", "fedsampling-cnn", "resnet-18", "resnet-34", "mobilenet-v2", "shufflenet-v2"])
-def test_what_is_no_image_or_too_small_is_refused(kind):
-    for shape, words in (((1, 7, 7), "at least"), ((60,), "samples"), (TokenShape(4, 9), "texts of 4 tokens")):
-        with pytest.raises(ScenarioError, match=rf"^learning\.model: {kind} needs images.*{words}"):
+IMAGES = "cnn5", "fedsampling-cnn", "resnet-18", "resnet-34", "mobilenet-v2", "shufflenet-v2"
+OF_TEXTS = (
+    "numbers, and these samples are texts of 4 tokens; allowed here: text-cnn, text-attention, char-lstm; for the task "
+    "'next-token' char-lstm with places = 'each'"
+)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "shape", "words"),
+    [
+        (("cnn3",), (1, 8, 8), "images of at least 22 x 22 pixels, these have 8 x 8"),
+        (IMAGES, (1, 7, 7), "images.*at least"),
+        (IMAGES, (60,), "images.*samples"),
+        (IMAGES, TokenShape(4, 9), "images.*texts of 4 tokens"),
+        (
+            ("mlp", "logistic-regression"),
+            TokenShape(4, 9),
+            OF_TEXTS,
+        ),
+        (("text-cnn", "text-attention", "char-lstm"), (1, 8, 8), "(text|tokens), and these samples are images"),
+    ],
+)
+def test_samples_that_a_model_does_not_take_are_refused(kinds, shape, words):
+    for kind in kinds:
+        with pytest.raises(ScenarioError, match=rf"^learning\.model: {kind} needs {words}"):
             MODELS.make(kind).build(shape, 3)
-
-
-def test_words_are_no_numbers():
-    other = (
-        "allowed here: text-cnn, text-attention, char-lstm; for the task 'next-token' char-lstm with places = 'each'"
-    )
-    for kind in ("mlp", "logistic-regression"):
-        with pytest.raises(
-            ScenarioError, match=f"{kind} needs numbers, and these samples are texts of 4 tokens; {other}"
-        ):
-            MODELS.make(kind).build(TokenShape(4, 9), 3)

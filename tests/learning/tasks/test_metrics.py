@@ -55,6 +55,7 @@ def test_classification_agrees_with_scikit_learn():
         float(METRICS.make({"kind": "top-k", "k": k}).sums(torch.zeros(4, 4), torch.arange(4)).sum()) for k in (1, 3)
     ]
     assert ranks == [1.0, 3.0]
+    assert not METRICS.make("top-k").sums(torch.full((1, 9), torch.nan), torch.zeros(1, dtype=torch.int64)).any()
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=12))
