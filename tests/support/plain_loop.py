@@ -1,7 +1,7 @@
 """Local training as a plain loop over a module and an optimiser of torch, one client at a time."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,19 @@ class Centred(Component):
         return nn.Sequential(
             nn.Flatten(), nn.Linear(int(np.prod(shape)), 4, bias=False), Centre(), nn.Linear(4, classes)
         )
+
+
+class Ending(Component):
+    """Passes scores through a function of the layer and of them."""
+
+    function: Callable[..., Any]
+
+    def build(self, shape: tuple[int, int, int], classes: int) -> nn.Module:
+        end = type("End", (nn.Module,), {"forward": self.function})
+        return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), classes), end())
+
+
+BRANCHING = Ending(function=lambda _, scores: scores if scores.sum() > 0 else -scores)
 
 
 def trained(setup: TrainingSetup, job: TrainingJob) -> tuple[np.ndarray, float, float, dict[str, np.ndarray]]:

@@ -6,22 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from torch import nn
 
-from fedsim import Component
 from fedsim.errors import FedsimError
 from fedsim.learning import CNN3, MLP, Digits, ExecutorChoice, LocalTraining, Supervised, TrainingRun, TrainingSetup
 from fedsim.learning.executors import auto, sequential
 from fedsim.learning.executors.contracts import Expected
+from tests.support.plain_loop import Convolutions
 from tests.support.tiny_images import Tiny
 
 LONG = Expected(samples=np.full(100, 20), cohort=20, rounds=10**4)
 SHORT = replace(LONG, rounds=2)
-
-
-class Normed(Component):
-    def build(self, shape, classes):
-        return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), 8), nn.BatchNorm1d(8), nn.Linear(8, classes))
 
 
 def setup(model=None, local=None, expected=LONG, **options):
@@ -66,7 +60,7 @@ def test_small_models_are_stacked_large_ones_shared_and_short_runs_neither(monke
 def test_where_rounding_is_amplified_the_bits_are_those_of_the_sequential_executor(monkeypatch):
     adam = LocalTraining(optimizer="adam", learning_rate=0.01, batch_size=7, epochs=5)
     assert chosen(monkeypatch, setup(local=adam)) == "stacked"
-    assert chosen(monkeypatch, setup(Normed(), adam)) == "processes"
+    assert chosen(monkeypatch, setup(Convolutions(), adam)) == "processes"
     assert chosen(monkeypatch, setup(amplified=True)) == "processes"
 
 
