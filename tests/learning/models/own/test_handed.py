@@ -231,30 +231,24 @@ def test_a_model_that_does_not_fit_is_refused_before_the_first_round(model, word
             r"layer Linear is on the device meta, without numbers; allowed: a module on the",
         ),
         (script(), "it is a TorchScript module; allowed: the torch.nn.Module of which"),
+        (nn.Sequential(nn.LazyLinear(3)), r"layer 0 \(LazyLinear\) has no sizes yet; allowed: layers with sizes, or"),
+        (3, "is no model"),
+        (lambda classes, depth: (classes, depth), "needs depth"),
         (
             pruned(),
             r"it cannot be copied \(Only Tensors created .*; allowed: a class or function that gives the module",
         ),
     ],
 )
-def test_modules_without_numbers_or_layers_are_refused(module, words):
+def test_what_is_no_model_is_refused_with_the_scenario(module, words):
     with pytest.raises(ScenarioError, match=rf"(?s)learning.model: .*{words}"):
         scenario(module)
 
 
-def test_a_lazy_module_is_refused_until_it_has_been_called():
+def test_a_lazy_module_is_taken_once_it_has_been_called():
     module = nn.Sequential(nn.LazyLinear(3))
-    words = r"(?s)learning.model: .*Sequential: layer 0 \(LazyLinear\) has no sizes yet; allowed: layers with sizes, or"
-    with pytest.raises(ScenarioError, match=words):
-        scenario(module)
     module(torch.zeros(1, 5))
     assert np.isfinite(simulate(scenario(module), executor="sequential").curve("round", "loss")[1]).all()
-
-
-@pytest.mark.parametrize("model", [3, lambda classes, depth: (classes, depth)])
-def test_what_gives_no_model_is_refused(model):
-    with pytest.raises(ScenarioError, match=r"learning.model: .*(is no model|needs depth)"):
-        scenario(model)
 
 
 @pytest.mark.parametrize("executor", ["sequential", "processes"])
