@@ -98,9 +98,11 @@ def test_a_state_of_copies_has_the_numbers_of_the_vector():
 def test_a_buffer_of_whole_numbers_that_passes_change_is_rounded_and_gathered():
     flat = FlatModule(Oddities(), changing={"table"})
     flat.load(flat.layout.initial + np.float32(0.6))
-    assert (flat.module.table.dtype, flat.module.table.tolist()) == (torch.int64, [1, 2, 3, 4])
-    for change in (flat.module.table.add_, lambda by: setattr(flat.module, "table", flat.module.table + by)):
+    table = flat.module.table
+    assert (table.dtype, table.tolist()) == (torch.int64, [1, 2, 3, 4])
+    for change, first in ((table.add_, 4), (lambda by: setattr(flat.module, "table", table + by), 7)):
         change(3)
         flat.gather()
-    table = flat.layout.named(flat.numbers())["table"]
-    assert (table.dtype, table.tolist()) == (np.int64, [7, 8, 9, 10])
+        assert flat.module.table is table
+        named = flat.layout.named(flat.numbers())["table"]
+        assert (named.dtype, named.tolist()) == (np.int64, [first, first + 1, first + 2, first + 3])
