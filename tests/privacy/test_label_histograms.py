@@ -1,5 +1,6 @@
 """Shares of labels that clients declare: their noise, what it costs, and that they leave no client as they are."""
 
+import itertools
 import math
 from typing import ClassVar
 
@@ -145,9 +146,10 @@ def test_shares_are_at_least_0_and_add_up_to_1(counts, epsilon, seed):
 def test_the_noise_by_hand():
     """Scale 2 / epsilon on shares, 1 / epsilon on counts; below 0 counts as 0, and the rest is scaled to 1."""
     counts = np.array([3, 1, 0])
-    for part, plain, scale in ((LaplaceShares(), counts / 4, 0.5), (LaplaceCounts(), counts, 0.25)):
-        noisy = np.maximum(plain + np.random.default_rng(7).laplace(0.0, scale, 3), 0.0)
-        found = part.release(counts, 4.0, np.random.default_rng(7))
+    laws = (LaplaceShares(), counts / 4, 0.5), (LaplaceCounts(), counts, 0.25)
+    for (part, plain, scale), seed in itertools.product(laws, range(9)):
+        noisy = np.maximum(plain + np.random.default_rng(seed).laplace(0.0, scale, 3), 0.0)
+        found = part.release(counts, 4.0, np.random.default_rng(seed))
         np.testing.assert_allclose(found, noisy / noisy.sum(), rtol=1e-12)
 
 

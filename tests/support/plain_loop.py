@@ -14,7 +14,7 @@ from fedsim.learning import TrainingJob, TrainingSetup
 
 
 class Convolutions(Component):
-    """A small network with batch normalisation after a convolution and after a dense layer."""
+    """A small network with batch normalisation after a convolution and after a dense layer, and oblong windows."""
 
     def build(self, shape: tuple[int, int, int], classes: int) -> nn.Module:
         channels, height, width = shape
@@ -24,6 +24,7 @@ class Convolutions(Component):
             nn.BatchNorm2d(3),
             nn.ReLU(inplace=True),
             nn.MaxPool2d(2),
+            nn.Conv2d(3, 3, (1, 3), padding=(0, 1), bias=False),
             nn.Flatten(),
             nn.Linear(inputs, 5, bias=False),
             nn.BatchNorm1d(5),

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from fedsim.learning import (
-    CNN3,
-)
+from fedsim.learning import CNN3
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.learning.models.layout import held
 from fedsim.learning.models.narrowing import narrow_models

@@ -256,28 +256,6 @@ def test_what_a_part_reads_is_part_of_its_identity(case):
     assert store.misses - computed <= 1  # found again
 
 
-@pytest.mark.slow
-def test_the_next_process_finds_no_other_parts_results():
-    script = """
-import sys; import numpy as np; from fedsim import Scenario, simulate
-from torch import nn; import torch, pathlib
-def model():
-    net = nn.Linear(5, 3); nn.init.zeros_(net.weight)
-    net.bias.data = torch.tensor([float(pathlib.Path("b.txt").read_text()), 0.0, 0.0]); return net
-x = np.random.default_rng(0).normal(size=(60, 5)); y = np.arange(60) % 3
-s = Scenario(name="t", crowd={"clients": 4}, network="pause-two-speed", rounds={"count": 1}, selector="all",
-             learning={"data": (x, y), "model": model})
-print(simulate(s, store="kept").evaluations.column("loss").to_pylist()[0])
-"""
-    Path("own.py").write_text(script)
-    found = []
-    for bias in (0.0, 2.0, 0.0):
-        Path("b.txt").write_text(str(bias))
-        found.append(float(subprocess.check_output([sys.executable, "own.py"], text=True, stderr=subprocess.DEVNULL)))
-    # Cross-entropy of scores (b, 0, 0) with as many targets of each of three kinds.
-    assert found == pytest.approx([np.log(3), np.log(np.exp(2) + 2) - 2 / 3, np.log(3)], abs=0.02)
-
-
 class Counting(Aggregator):
     """Counts in a table of its own, against its contract."""
 

@@ -69,11 +69,7 @@ OF_TEXTS = (
         (IMAGES, (1, 7, 7), "images.*at least"),
         (IMAGES, (60,), "images.*samples"),
         (IMAGES, TokenShape(4, 9), "images.*texts of 4 tokens"),
-        (
-            ("mlp", "logistic-regression"),
-            TokenShape(4, 9),
-            OF_TEXTS,
-        ),
+        (("mlp", "logistic-regression"), TokenShape(4, 9), OF_TEXTS),
         (("text-cnn", "text-attention", "char-lstm"), (1, 8, 8), "(text|tokens), and these samples are images"),
     ],
 )

@@ -6,10 +6,7 @@ import torch
 
 from fedsim import simulate
 from fedsim.errors import DataError, FedsimError, ScenarioError
-from fedsim.learning import (
-    Division,
-    dataset_of,
-)
+from fedsim.learning import Division, dataset_of
 from tests.support.short_runs import of_learning
 from tests.support.tiny_targets import EachPlace, TinyTargets
 

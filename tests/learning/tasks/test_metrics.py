@@ -5,13 +5,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import (
-    accuracy_score,
-    f1_score,
-    mean_absolute_error,
-    mean_squared_error,
-    top_k_accuracy_score,
-)
+from sklearn.metrics import accuracy_score, f1_score, mean_absolute_error, mean_squared_error, top_k_accuracy_score
 
 from fedsim import simulate
 from fedsim.errors import DataError

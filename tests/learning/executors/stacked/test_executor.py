@@ -128,10 +128,7 @@ def test_a_client_gets_the_same_bits_alone_and_in_any_cohort(data):
 
 @pytest.mark.parametrize(
     "model",
-    [
-        pytest.param(MLP(hidden=(5,)), id="perceptron"),
-        pytest.param(Convolutions(), id="norms", marks=pytest.mark.slow),
-    ],
+    [pytest.param(MLP(hidden=(5,)), id="perceptron"), pytest.param(Convolutions(), id="norms", marks=pytest.mark.slow)],
 )
 def test_evaluations_are_those_of_the_sequential_executor_alone_and_together(model):
     setup = setup_of(model)
