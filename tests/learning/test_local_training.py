@@ -42,11 +42,6 @@ def test_arithmetic_of_work_agrees_with_walking_through_it(local, samples, work,
     assert float(local.work_samples(samples, work, smallest)) == sum(sizes)
 
 
-@pytest.mark.parametrize(("work", "batches"), [(0.7, 7), (0.1, 1), (0.3, 3), (0.71, 8), (1e-6, 1), (1.0, 10)])
-def test_work_rounds_up_to_whole_batches(work, batches):
-    assert int(LocalTraining(batch_size=1).batches(10, work)) == batches
-
-
 @pytest.mark.parametrize(
     ("work", "up", "down"),
     [(1.0, 1.0, 1.0), (0.7, 0.7, 0.7), (0.71, 0.8, 0.7), (0.05, 0.1, 0.1), (0.99, 1.0, 0.9), (0.3, 0.3, 0.3)],

@@ -19,12 +19,6 @@ def images(side, channels):
     return Dataset(samples, labels, samples, labels, classes=3, pixel_max=255)
 
 
-def texts():
-    rng = np.random.default_rng(0)
-    samples, labels = rng.integers(0, 20, (12, 7)), rng.integers(0, 3, 12)
-    return Dataset(samples, labels, samples, labels, classes=3, vocabulary=20)
-
-
 class BehindConvolutions(Component):
     """A module as a user writes it, with each kind of dropout behind a convolution."""
 
@@ -37,8 +31,6 @@ class BehindConvolutions(Component):
 
 CASES = {
     "fedsampling-cnn": (MODELS.make("fedsampling-cnn"), images(16, 1)),
-    "text-cnn": (MODELS.make({"kind": "text-cnn", "embedding": 5, "filters": 4, "hidden": 6, "pooling": 3}), texts()),
-    "text-attention": (MODELS.make({"kind": "text-attention", "embedding": 5, "hidden": 6, "pooling": 3}), texts()),
     "own": (BehindConvolutions(), images(8, 3)),
 }
 

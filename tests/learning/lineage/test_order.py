@@ -12,22 +12,17 @@ from tests.support.asking import even
 from tests.support.plain_learner import HalfWay, half_way_learner, updates
 
 TARGETS = [(4.0, 0.0), (0.0, 8.0), (-6.0, 2.0), (1.0, 1.0), (3.0, -5.0), (2.0, 2.0)]
-PAIRS = [(0, 1), (2, 3), (4, 5)]
-
-
-def two_edge_rounds(learner):
-    edges = []
-    for cell in PAIRS:
-        model = learner.initial()
-        for _ in range(2):
-            model = learner.aggregate(model, updates(learner, model, *cell), even(2))
-        edges.append(model)
-    return learner.merge(edges, even(3))
 
 
 def test_ready_trainings_of_all_edges_go_together():
     learner, executor = half_way_learner(TARGETS)
-    learner.vector(two_edge_rounds(learner))
+    edges = []
+    for cell in ((0, 1), (2, 3), (4, 5)):
+        model = learner.initial()
+        for _ in range(2):
+            model = learner.aggregate(model, updates(learner, model, *cell), even(2))
+        edges.append(model)
+    learner.vector(learner.merge(edges, even(3)))
     assert executor.batches == [[0, 1, 2, 3, 4, 5]] * 2
 
 

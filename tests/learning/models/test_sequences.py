@@ -15,8 +15,8 @@ from tests.support import two_clients
 
 WORDS = 20
 SMALL = {
-    "text-cnn": {"kind": "text-cnn", "embedding": 5, "filters": 4, "hidden": 6, "pooling": 3, "dropout": 0.0},
-    "text-attention": {"kind": "text-attention", "embedding": 5, "heads": 2, "hidden": 6, "pooling": 3, "dropout": 0.0},
+    "text-cnn": {"kind": "text-cnn", "embedding": 5, "filters": 4, "hidden": 6, "pooling": 3},
+    "text-attention": {"kind": "text-attention", "embedding": 5, "heads": 2, "hidden": 6, "pooling": 3},
     "char-lstm": {"kind": "char-lstm", "embedding": 5, "hidden": 6},
 }
 

@@ -7,12 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score, mean_absolute_error, mean_squared_error, top_k_accuracy_score
 
-from fedsim import simulate
 from fedsim.errors import DataError
 from fedsim.learning import METRICS, TASKS, Dataset
 from fedsim.learning.tasks.scores import Scores
 from tests.support.literal_rounds import losses_of
-from tests.support.short_runs import of_learning
 
 RNG = np.random.default_rng(3)
 LABELS, TEXTS = RNG.integers(0, 4, 30), RNG.integers(0, 5, (30, 6))
@@ -86,34 +84,6 @@ def test_next_tokens_count_but_those_that_are_ignored(padding):
     assert found.accuracy == pytest.approx((scores.argmax(2) == texts)[real].mean(), abs=1e-12)
     together = loss_of({"kind": "next-token"}, scores[real], texts[real])
     assert found.metrics["perplexity"] == pytest.approx(np.exp(together), rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("ignore", "noted"),
-    [
-        ([], []),
-        (0, ["targets of 0 count for nothing (learning.task.ignore): 16 of 32 in training, 4 of 8 in tests"]),
-        ([255], ["targets of 255 count for nothing (learning.task.ignore): 8 of 32 in training, 2 of 8 in tests"]),
-    ],
-)
-def test_background_counts_unless_it_is_ignored(ignore, noted):
-    """Pixels of two classes, with 255 where the class is not known; a model that says 1 everywhere."""
-
-    class One(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.score = torch.nn.Parameter(torch.tensor([0.0, 9.0]))
-
-        def forward(self, x):
-            return self.score.expand(*x.shape, 2)
-
-    y = np.tile([0, 0, 1, 255 if ignore == [255] else 1], (10, 1))
-    learning = {"data": (np.zeros((8, 4), np.float32), y[:8], np.zeros((2, 4), np.float32), y[8:]), "model": One()}
-    task = {"kind": "next-token", "ignore": ignore}
-    history = simulate(of_learning({**learning, "task": task}, rounds=1), store=False)
-    wrong = {0: 0.0}.get(ignore if isinstance(ignore, int) else None, 1 / 2 if not ignore else 2 / 3)
-    assert history.curve("round", "accuracy")[1][0] == pytest.approx(1 - wrong)
-    assert [note.removeprefix("learning.data: ") for note in history.notes] == noted
 
 
 @pytest.mark.parametrize(
