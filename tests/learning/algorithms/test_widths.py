@@ -1,4 +1,4 @@
-"""Sub-models train as models of that width of their own; FedRolex's window wraps around."""
+"""Sizes of sub-models by hand, and which numbers they hold; `test_literal_rounds.py` trains them."""
 
 import numpy as np
 import pytest
@@ -8,13 +8,11 @@ from fedsim.learning.models.flat_module import build_flat
 from fedsim.learning.models.layout import held
 from fedsim.learning.models.narrowing import narrow_models
 
-LOCAL = {"epochs": 2, "batch_size": 5, "learning_rate": 0.3}
 HETEROFL = {"kind": "heterofl", "widths": [1.0, 0.5, 0.25]}
-MODEL = {"hidden": [8]}
 
 
 def make(make_learner, **settings):
-    return make_learner(local=LOCAL, model=MODEL, algorithm=HETEROFL, **settings)
+    return make_learner(model={"hidden": [8]}, algorithm=HETEROFL, **settings)
 
 
 def test_bits_and_operations_of_each_width_by_hand(make_learner):

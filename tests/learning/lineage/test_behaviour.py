@@ -1,6 +1,5 @@
 """Results belong to what made them: whatever an own part reads, in the same process, finds no other part's results."""
 
-import os
 import subprocess
 import sys
 import time
@@ -52,12 +51,6 @@ def of_file():
 def of_constant():
     net = linear()
     net.bias.data *= SCALE
-    return net
-
-
-def of_environment():
-    net = linear()
-    net.bias.data += float(os.environ["FEDSIM_TEST_BIAS"])
     return net
 
 
@@ -183,7 +176,6 @@ def set_global(value):
 CASES = {
     "file of weights": {"model": of_file},
     "constant of a module": {"model": of_constant},
-    "environment": {"model": of_environment},
     "dropout alone": {"model": Dropped},
     "handed module": {"model": Scaled()},
     "task": {"task": ScaledLoss(), "model": linear},
@@ -203,11 +195,7 @@ CASES = {
     "mechanism": {"privacy": {"budget": {"kind": "unlimited", "epsilon": 1.0}, "mechanism": Shifted()}},
     "data": {"data": rows},
 }
-CHANGES = {
-    "file of weights": put_weights,
-    "constant of a module": set_global,
-    "environment": lambda value: os.environ.update(FEDSIM_TEST_BIAS=str(value)),
-}
+CHANGES = {"file of weights": put_weights, "constant of a module": set_global}
 
 
 def set_configuration(value):
@@ -217,7 +205,6 @@ def set_configuration(value):
 @pytest.fixture(autouse=True)
 def _restored(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("FEDSIM_TEST_BIAS", "0")
     yield
     set_configuration(1.0)
     set_global(1.0)
