@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -36,6 +36,7 @@ def walk(local, samples, work, smallest):
 
 
 @given(local=LOCALS, samples=st.integers(2, 40), work=st.floats(0.01, 3.0), smallest=st.sampled_from([1, 2]))
+@example(local=LocalTraining(batch_size=1, steps=100), samples=100, work=0.07, smallest=1)  # 7.000000000000001 batches
 def test_arithmetic_of_work_agrees_with_walking_through_it(local, samples, work, smallest):
     sizes = walk(local, samples, work, smallest)
     assert int(local.batches(samples, work, smallest)) == len(sizes)
