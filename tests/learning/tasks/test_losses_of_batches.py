@@ -3,16 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from torch.nn import functional
 
 from fedsim.errors import FedsimError
 from fedsim.learning import MLP, ExecutorChoice, LocalTraining, Regression, TrainingSetup
 from tests.support.tiny_targets import TinyTargets
-
-
-def contrast(scores, targets):
-    near = functional.normalize(scores, dim=1) @ functional.normalize(targets, dim=1).T
-    return near.logsumexp(1) - near.diagonal()
 
 
 def squared(scores, targets):
@@ -20,8 +14,6 @@ def squared(scores, targets):
 
 
 LAWS = {
-    # The score of a sample is to lie nearer to its target than to those of the others.
-    "contrast": contrast,
     "centred": lambda scores, targets: squared(scores - scores.mean(0), targets),
     "scaled": lambda scores, targets: squared(scores, targets) / targets.abs().max(),
     "sized": lambda scores, targets: squared(scores, targets) / len(targets),
@@ -42,7 +34,7 @@ def setup(task):
     return TrainingSetup(MLP(hidden=(4,)), TinyTargets().load(), LocalTraining(batch_size=30), seed=2, task=task)
 
 
-@pytest.mark.parametrize("law", ["contrast", "centred", "scaled", "sized", "odd"])
+@pytest.mark.parametrize("law", ["centred", "scaled", "sized", "odd"])
 def test_a_loss_that_sees_its_batch_is_not_stacked(law):
     with pytest.raises(FedsimError, match=r"learning\.task: losses of Own depend on the other samples"):
         ExecutorChoice("stacked").build(setup(Own(law=law)))

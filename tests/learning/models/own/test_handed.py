@@ -161,7 +161,6 @@ PAIRS = {
     "a long array": (lambda last: Scaled(long(last)), [(1,), (3,)]),
     "types of arrays": (lambda kind: Scaled(np.zeros(2, dtype=kind)), [("int32",), ("float32",)]),
     "a tensor in a list": (lambda last: Scaled([torch.from_numpy(long(last))]), [(1,), (3,)]),
-    "an object with a constant text": (lambda factor: Scaled(Hiding(factor)), [(1,), (3,)]),
     "an object in an object": (lambda factor: Scaled(Hiding(Hiding(factor))), [(1,), (3,)]),
     "functions of torch": (Scaled, [(torch.tanh,), (torch.relu,)]),
     "what holds itself": (lambda factor: Scaled(itself(factor)), [(1,), (3,)]),
