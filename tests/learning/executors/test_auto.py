@@ -1,7 +1,5 @@
 """The executor that is chosen by rule, worked by hand, and the run that it computes."""
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -98,22 +96,3 @@ def test_it_is_the_default_and_the_environment_names_another(monkeypatch):
     assert (ExecutorChoice.of().kind, ExecutorChoice.of().device) == ("auto", "auto")
     monkeypatch.setenv("FEDSIM_EXECUTOR", "sequential")
     assert (ExecutorChoice.of().kind, ExecutorChoice.of().device) == ("sequential", "cpu")
-
-
-COMPILES = """
-import sys
-import numpy as np
-from fedsim.learning import CNN3, MLP, Digits, ExecutorChoice, LocalTraining, TrainingJob, TrainingSetup
-from fedsim.learning.models.flat_module import build_flat
-local = LocalTraining(optimizer="adam", learning_rate=0.01)
-setup = TrainingSetup(MLP(hidden=(4,)), Digits(train_limit=120).load(), local, 0)
-base = build_flat(setup.model, setup.data.shape, 10, 0).layout.initial
-for kind in ("sequential", "stacked"):
-    list(ExecutorChoice(kind).build(setup).train([TrainingJob(base, np.arange(9), 1.0, np.random.default_rng(0))]))
-assert not {"torch._dynamo", "torch._inductor", "sympy"}.intersection(sys.modules)
-"""
-
-
-@pytest.mark.slow
-def test_no_executor_imports_the_compiler():
-    subprocess.run([sys.executable, "-c", COMPILES], check=True)  # noqa: S603
