@@ -10,6 +10,7 @@ from fedsim.learning.data.shapes import TokenShape
 from fedsim.learning.executors.processes import ProcessesExecutor
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.stacked.executor import StackedExecutor
+from fedsim.learning.models.flat_module import build_flat
 from fedsim.learning.models.texts import Convolution
 from tests.support import two_clients
 
@@ -129,3 +130,12 @@ def test_a_convolution_sees_its_window_around_a_word_and_zeros_beyond_the_text(w
         for around in places
     ]
     torch.testing.assert_close(layer(words)[0], torch.stack(by_hand))
+
+
+def test_text_cnn_drops_what_lies_in_the_order_of_its_filters():
+    """The mask is that of the convolution's own output, which recorded results have."""
+    module = build_flat(MODELS.make({**SMALL["text-cnn"], "dropout": 0.5}), (7, 5), 3, 0).module
+    torch.manual_seed(1)
+    found = module[2].train()(torch.ones(2, 7, 4))
+    torch.manual_seed(1)
+    assert torch.equal(found.transpose(1, 2), torch.nn.functional.dropout(torch.ones(2, 4, 7), 0.5))
