@@ -1,4 +1,4 @@
-"""Bounds of probabilities from counts, and of distribution functions from samples."""
+"""How far samples lie from their laws."""
 
 import math
 
