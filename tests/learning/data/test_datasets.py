@@ -78,11 +78,11 @@ def test_digest_depends_on_every_array():
     seen.add(Dataset(*(a.copy() for a in arrays), classes=4, pixel_max=16).digest)
     seen.add(Dataset(*(a.copy() for a in arrays), classes=3, pixel_max=17).digest)
     tokens = [rng.integers(0, 9, (5, 4)), rng.integers(0, 3, 5)] * 2
-    vectors = np.ones((9, 2), np.float32)
-    words = [Dataset(*(a.copy() for a in tokens), classes=3, vocabulary=9, vectors=one) for one in (None, vectors)]
+    vectors = None, np.ones((9, 2), np.float32), np.zeros((9, 2), np.float32)
+    words = [Dataset(*(a.copy() for a in tokens), classes=3, vocabulary=9, vectors=one) for one in vectors]
     users = Dataset(*(a.copy() for a in arrays), classes=3, pixel_max=16, train_users=np.arange(5))
-    assert len(seen | {one.digest for one in (*words, users)}) == 10
-    assert [(one.form, tuple(one.shape)) for one in words] == [("tokens", (4, 9)), ("vectors", (4, 2))]
+    assert len(seen | {one.digest for one in (*words, users)}) == 11
+    assert [(one.form, tuple(one.shape)) for one in words] == [("tokens", (4, 9))] + 2 * [("vectors", (4, 2))]
 
 
 @pytest.mark.slow
