@@ -37,6 +37,10 @@ LEARNERS.describe(LEARNERS.make({"model": "cnn3", "data": "mnist", "split": {"ki
 """
 PRESETS = "import fedsim.network.cell.presets, fedsim.network.radio.sionna.link"
 TESTBED = f"testbed = fedsim.Testbed({by_hand()!r}); testbed.round(testbed.select()); testbed.finish()"
+TRAININGS = """
+for kind in ("sequential", "stacked"):
+    fedsim.simulate(scenario.replace({"learning.local": {"optimizer": "adam"}}), executor=kind, store=False)
+"""
 # What makes a start slow.
 HEAVY = "matplotlib numpy pandas pyarrow pydantic scipy simpy sklearn torch torchvision"
 FRAMEWORKS = "matplotlib sklearn torch torchvision"
@@ -53,6 +57,7 @@ USES = {
     "a scenario that is read": (f"scenario = fedsim.Scenario(**{LEARNING!r})", FRAMEWORKS),
     "a run about timing": (f"fedsim.simulate(fedsim.Scenario(**{by_hand()!r}))", FRAMEWORKS),
     "a testbed about timing": (TESTBED, FRAMEWORKS),
+    "runs that learn": (TRAININGS, "sympy torch._dynamo torch._inductor"),  # torch's compiler
 }
 
 

@@ -1,5 +1,7 @@
 """Trained numbers are sent and noised, statistics sent and averaged, all others stay: bits, seconds, joules by hand."""
 
+from collections import OrderedDict
+
 import numpy as np
 import pytest
 import torch
@@ -18,47 +20,23 @@ GAUSSIAN = {"kind": "gaussian", "clip": 1.0, "delta": 1e-5}
 SGD = {"learning_rate": 0.1, "epochs": 1, "batch_size": 5}
 
 
-class Probe(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.base, self.head = nn.Linear(5, 64).requires_grad_(False), nn.Linear(64, 3, bias=False)
-
-    def forward(self, x):
-        return self.head(torch.relu(self.base(x)))
+def probe():
+    base = nn.Linear(5, 64).requires_grad_(False)
+    return nn.Sequential(OrderedDict(base=base, activation=nn.ReLU(), head=nn.Linear(64, 3, bias=False)))
 
 
-class Adapted(nn.Module):
-    """A dense layer that stays, with an adapter of rank 2 beside it (LoRA)."""
-
-    def __init__(self):
-        super().__init__()
-        self.base, self.down, self.up = nn.Linear(5, 3), nn.Linear(5, 2, bias=False), nn.Linear(2, 3, bias=False)
-        self.base.requires_grad_(False)
-
-    def forward(self, x):
-        return self.base(x) + self.up(self.down(x))
+def tied():
+    first, second = nn.Linear(5, 5), nn.Linear(5, 5)
+    second.weight = first.weight
+    return nn.Sequential(first, nn.ReLU(), second, nn.Linear(5, 3))
 
 
-class Tied(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.first, self.second, self.head = nn.Linear(5, 5), nn.Linear(5, 5), nn.Linear(5, 3)
-        self.second.weight = self.first.weight
-
-    def forward(self, x):
-        return self.head(self.second(torch.relu(self.first(x))))
+def normed():
+    layers = {"first": nn.Linear(5, 4), "norm": nn.BatchNorm1d(4), "activation": nn.ReLU(), "head": nn.Linear(4, 3)}
+    return nn.Sequential(OrderedDict(layers))
 
 
-class Normed(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.first, self.norm, self.head = nn.Linear(5, 4), nn.BatchNorm1d(4), nn.Linear(4, 3)
-
-    def forward(self, x):
-        return self.head(torch.relu(self.norm(self.first(x))))
-
-
-NUMBERS = {Probe: 64 * 3, Adapted: 2 * 5 + 3 * 2, Tied: 25 + 2 * 5 + 18, Normed: (24 + 8 + 15) + (4 + 4 + 1)}
+NUMBERS = {probe: 64 * 3, tied: 25 + 2 * 5 + 18, normed: (24 + 8 + 15) + (4 + 4 + 1)}
 
 
 def run(model, **tables):
@@ -141,7 +119,7 @@ def test_what_fits_nothing_is_refused_with_what_there_is(own, train, said):
 @pytest.mark.parametrize("compression", ["none", {"kind": "top-k", "share": 0.5}, {"kind": "qsgd", "levels": 7}])
 @pytest.mark.parametrize("server", ["fedavg", "fedadam"])
 def test_no_step_moves_what_stays(compression, server):
-    net = Probe()
+    net = probe()
     privacy = {"budget": {"kind": "unlimited", "epsilon": 5.0}, "mechanism": GAUSSIAN}
     found = run(net, privacy=privacy, learning={"compression": compression, "server": server}).model()
     assert torch.equal(found.base.weight, net.base.weight)
@@ -150,12 +128,12 @@ def test_no_step_moves_what_stays(compression, server):
 
 def test_a_probe_costs_no_operations_for_gradients_of_its_base():
     """Forward 2 (5 x 64 + 64 x 3), backward 2 (64 x 3) for the gradient of the head alone."""
-    learner = Supervised.model_validate({"data": (X, Y, X, Y), "model": Probe}).build(TrainingRun(4, Streams(0)))
+    learner = Supervised.model_validate({"data": (X, Y, X, Y), "model": probe}).build(TrainingRun(4, Streams(0)))
     assert learner.flops_per_sample == 1024 + 384
 
 
 def test_tied_weights_are_compressed_once():
-    row = run(Tied, learning={"compression": {"kind": "qsgd", "levels": 127}}).participations.to_pylist()[0]
+    row = run(tied, learning={"compression": {"kind": "qsgd", "levels": 127}}).participations.to_pylist()[0]
     assert row["uplink_bits"] == 8 * 53 + 32 * 5  # five arrays: two weights, three biases
 
 
@@ -166,8 +144,8 @@ def test_statistics_are_averaged_in_clear_unless_noise_is_asked_for(noised, wher
     budget = {"kind": "unlimited", "epsilon": 5.0}
     privacy = {"budget": budget, "mechanism": {**GAUSSIAN, "noise_statistics": noised}, "where": where}
     rounds = {"count": 1, "policy": {"kind": "deadline", "deadline_s": 60.0}, "weights": "uniform"}
-    found = run(Normed, privacy=privacy, rounds=rounds)
-    plain = run(Normed, rounds=rounds).model()
+    found = run(normed, privacy=privacy, rounds=rounds)
+    plain = run(normed, rounds=rounds).model()
     assert torch.allclose(found.model().norm.running_mean, plain.norm.running_mean) != noised
     assert not torch.allclose(found.model().first.weight, plain.first.weight)
     told = "9 running statistics are averaged in clear, so that the guarantee is that of the 47 trained numbers alone"
@@ -181,18 +159,18 @@ def test_statistics_in_clear_and_with_noise_is_refused():
 
 def test_fedbn_shares_all_but_batch_normalisation():
     """Scale, shift, mean and variance of four channels and a counter stay: 39 of 56 numbers are sent."""
-    history = run(Normed, learning={"algorithm": "fedbn"})
+    history = run(normed, learning={"algorithm": "fedbn"})
     row, found = history.participations.to_pylist()[-1], history.model()
     assert row["uplink_bits"] == row["downlink_bits"] == 32 * (24 + 15)
     assert found.norm.running_mean.tolist() == [0.0] * 4  # the server's model has those of the start
     assert found.norm.weight.tolist() == [1.0] * 4
     with pytest.raises(FedsimError, match="'fedbn' keeps batch normalisation with the clients, and this model has"):
-        run(Probe, learning={"algorithm": "fedbn"})
+        run(probe, learning={"algorithm": "fedbn"})
 
 
-@pytest.mark.parametrize("model", [Probe, Tied])
+@pytest.mark.parametrize("model", [probe, tied])
 def test_a_personal_part_with_all_that_learns_is_refused(model):
-    layers = {Probe: 1, Tied: 2}[model]
+    layers = {probe: 1, tied: 2}[model]
     with pytest.raises(FedsimError, match=rf"layers: {layers} is not allowed with a model of {layers} layers that are"):
         run(model, learning={"algorithm": {"kind": "fedper", "layers": layers}})
 
@@ -203,4 +181,4 @@ def test_an_algorithm_that_shares_no_trained_number_is_refused():
             return np.arange(layout.initial.size) >= layout.parameters
 
     with pytest.raises(FedsimError, match="leaves all trained numbers of this model with the clients"):
-        run(Normed, learning={"algorithm": Alone()})
+        run(normed, learning={"algorithm": Alone()})

@@ -3,25 +3,16 @@
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 from fedsim.learning import MLP, LocalTraining, MemoryStore
 from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.models.flat_module import build_flat
-from fedsim.registry import Component
 from tests.support.plain_learner import learner_of
 from tests.support.tiny_images import Tiny
 
 ROWS = [np.arange(0, 30), np.array([80, 40, 31]), np.arange(50, 57)]
 CLIENTS = np.array([2, 0, 1])
-
-
-class Dropped(Component):
-    """Softmax regression behind dropout, which evaluation must not feel."""
-
-    def build(self, shape, classes):
-        return nn.Sequential(nn.Flatten(), nn.Dropout(0.9), nn.Linear(int(np.prod(shape)), classes))
 
 
 def make(data, model=None, store=None, rows=None):
@@ -33,15 +24,6 @@ def make(data, model=None, store=None, rows=None):
 def trained(learner):
     start = learner.initial()
     return learner.aggregate(start, learner.updates(start, np.array([0, 1])), np.array([0.5, 0.5]))
-
-
-def test_mini_batch_is_drawn_for_client_and_round(tiny):
-    learner = make(tiny)
-    start = learner.initial()
-    found = learner.probe_losses(start, CLIENTS, 4, 9)
-    np.testing.assert_array_equal(learner.probe_losses(start, CLIENTS[1:], 4, 9), found[1:])
-    later = learner.probe_losses(start, CLIENTS, 4, 10)
-    assert (later == found).tolist() == [False, False, True]  # all three of client 1
 
 
 def test_probes_do_not_depend_on_company_or_threads(one_thread):
@@ -57,13 +39,6 @@ def test_probes_do_not_depend_on_company_or_threads(one_thread):
         found += [both.tolist(), alone[::-1]]
         assert torch.get_num_threads() == threads
     assert found == [found[0]] * 4
-
-
-def test_probing_leaves_trainings_alone(tiny):
-    probed, plain = make(tiny, Dropped()), make(tiny, Dropped())
-    model = trained(probed)
-    probed.probe_losses(probed.initial(), CLIENTS, 2, 1)
-    np.testing.assert_array_equal(probed.vector(model), plain.vector(trained(plain)))
 
 
 def counted(learner, monkeypatch):

@@ -26,12 +26,6 @@ def test_the_noise_is_the_least_that_keeps_epsilon_and_delta(epsilon, delta):
     assert divergence(0.99 * multiplier, epsilon) > delta
 
 
-@given(epsilon=st.floats(1e-3, 0.999), delta=st.floats(1e-9, 0.1))
-def test_the_older_bound_asks_for_more_noise(epsilon, delta):
-    """Dwork and Roth (2014), Theorem A.1, for epsilon below 1."""
-    assert noise_multiplier(epsilon, delta) < math.sqrt(2 * math.log(1.25 / delta)) / epsilon
-
-
 @given(epsilon=st.floats(0, 1e30), delta=st.floats(1e-11, 0.999))
 @example(epsilon=0.0, delta=6.103515625e-05)  # Brent's method took more than 100 steps
 def test_every_cost_has_finite_noise_that_falls_with_it(epsilon, delta):

@@ -71,34 +71,6 @@ def test_updates_are_clipped_by_their_formulas_and_exempt_numbers_pass(update, e
         np.testing.assert_allclose(noiseless(mechanism, update, buffers), found, rtol=1e-6, atol=bound * 1e-14)
 
 
-def log_density_ratio(sent, one, other, scale):
-    """Return ln of how much likelier a release is for one centre than for the other."""
-    return (np.abs(sent - other) - np.abs(sent - one)).sum() / scale
-
-
-@given(seed=st.integers(0, 10**6), dimension=st.integers(1, 500), epsilon=st.floats(0.01, 20.0))
-def test_l1_release_of_a_vector_is_epsilon_private_whatever_its_dimension(seed, dimension, epsilon):
-    clip, generator = 0.7, rng(seed)
-    mechanism = L1ClippedLaplace(clip=clip)
-    one, other = (generator.normal(scale=generator.choice([1e-3, 1, 100]), size=dimension) for _ in range(2))
-    sent = mechanism.release(one.astype(np.float32), epsilon, np.zeros(dimension, dtype=bool), generator)
-    centres = [v * min(1.0, clip / np.abs(v).sum()) for v in (one, other)]
-    ratio = log_density_ratio(sent.astype(np.float64), *centres, scale=2 * clip / epsilon)
-    assert abs(ratio) <= epsilon * (1 + 1e-6)
-
-
-def test_coordinate_release_is_private_for_a_coordinate_but_not_for_the_vector():
-    """What its docstring says: of two opposite updates of d coordinates, one is e^(d epsilon) times likelier."""
-    dimension, delta_f, epsilon = 1000, 0.01, 1.0
-    up = np.full(dimension, 1.0, dtype=np.float32)
-    sent = CoordinateClampLaplace(delta_f=delta_f).release(up, epsilon, nowhere(up), rng(4)).astype(np.float64)
-    scale, half = delta_f / epsilon, delta_f / 2
-    each = (np.abs(sent + half) - np.abs(sent - half)) / scale
-    assert np.all(np.abs(each) <= epsilon * (1 + 1e-6))
-    vector = log_density_ratio(sent, np.full(dimension, half), np.full(dimension, -half), scale)
-    assert vector > 100 * epsilon
-
-
 @pytest.mark.parametrize("mechanism", [L1ClippedLaplace, CoordinateClampLaplace])
 def test_exempt_coordinates_pass_untouched_and_the_others_do_not_notice(mechanism):
     bound = {"clip": 1e-3} if mechanism is L1ClippedLaplace else {"delta_f": 1e-3}

@@ -1,7 +1,7 @@
 """Local training as a plain loop over a module and an optimiser of torch, one client at a time."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from fedsim.learning import TrainingJob, TrainingSetup
 
 
 class Convolutions(Component):
-    """A small network with batch normalisation after a convolution and after a dense layer."""
+    """A small network with batch normalisation after a convolution and after a dense layer, and oblong windows."""
 
     def build(self, shape: tuple[int, int, int], classes: int) -> nn.Module:
         channels, height, width = shape
@@ -24,6 +24,7 @@ class Convolutions(Component):
             nn.BatchNorm2d(3),
             nn.ReLU(inplace=True),
             nn.MaxPool2d(2),
+            nn.Conv2d(3, 3, (1, 3), padding=(0, 1), bias=False),
             nn.Flatten(),
             nn.Linear(inputs, 5, bias=False),
             nn.BatchNorm1d(5),
@@ -59,6 +60,19 @@ class Centred(Component):
         )
 
 
+class Ending(Component):
+    """Passes scores through a function of the layer and of them."""
+
+    function: Callable[..., Any]
+
+    def build(self, shape: tuple[int, int, int], classes: int) -> nn.Module:
+        end = type("End", (nn.Module,), {"forward": self.function})
+        return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), classes), end())
+
+
+BRANCHING = Ending(function=lambda _, scores: scores if scores.sum() > 0 else -scores)
+
+
 def trained(setup: TrainingSetup, job: TrainingJob) -> tuple[np.ndarray, float, float, dict[str, np.ndarray]]:
     """Return difference, loss, loss_rms and the optimiser's state of one client."""
     local, data = setup.local, setup.data
@@ -79,8 +93,6 @@ def trained(setup: TrainingSetup, job: TrainingJob) -> tuple[np.ndarray, float, 
     losses: list[torch.Tensor] = []
     first_pass = 0
     steps = int(local.batches(job.rows.size, job.work, 2 if norm else 1))
-    offset = np.zeros(sum(one.numel() for one in parameters), np.float32) if job.offset is None else job.offset
-    added = torch.split(torch.from_numpy(offset), [one.numel() for one in parameters])
     for epoch in itertools.count():
         order = job.rng.permutation(job.rows.size)
         batches = [order[begin : begin + local.batch_size] for begin in range(0, order.size, local.batch_size)]
@@ -91,13 +103,12 @@ def trained(setup: TrainingSetup, job: TrainingJob) -> tuple[np.ndarray, float, 
             if steps == 0 or (norm and batch.size < 2):
                 continue
             rows = job.rows[batch]
-            pixels = (data.train_x[rows] / data.pixel_max - 0.5) / 0.5
-            images = torch.from_numpy(pixels.astype(np.float32)).permute(0, 3, 1, 2)
-            each = functional.cross_entropy(module(images), torch.from_numpy(data.train_y[rows]), reduction="none")
-            pull = sum(((one - old) ** 2).sum() for one, old in zip(parameters, start, strict=True))
+            samples = torch.from_numpy(data.train_x[rows])
+            if data.form == "images":
+                samples = ((samples / data.pixel_max - 0.5) / 0.5).permute(0, 3, 1, 2)
             optimizer.zero_grad()
-            more = sum((one.flatten() * part).sum() for one, part in zip(parameters, added, strict=True))
-            torch.autograd.backward(each.mean() + local.proximal / 2 * pull + more)
+            each = functional.cross_entropy(module(samples), torch.from_numpy(data.train_y[rows]), reduction="none")
+            torch.autograd.backward(each.mean() + _more(setup, job, parameters, start))
             nn.utils.clip_grad_norm_(parameters, local.clip_norm or float("inf"))
             optimizer.step()
             losses.append(each.detach().double())
@@ -108,7 +119,22 @@ def trained(setup: TrainingSetup, job: TrainingJob) -> tuple[np.ndarray, float, 
             break
     after = torch.cat([one.detach().reshape(-1).float() for one in numbers]).numpy()
     squares = torch.cat(losses[:first_pass]).square().mean()
-    return after - job.base, float(torch.cat(losses).mean()), float(squares.sqrt()), _state(optimizer, parameters)
+    state = _state(optimizer, parameters) if local.keep_optimizer_state else {}
+    return after - job.base, float(torch.cat(losses).mean()), float(squares.sqrt()), state
+
+
+def _more(
+    setup: TrainingSetup, job: TrainingJob, parameters: list[nn.Parameter], start: list[torch.Tensor]
+) -> torch.Tensor:
+    """Return what is added to the loss; without a pull and an offset it gives no parameter a gradient."""
+    found = torch.zeros(())
+    if setup.local.proximal:
+        squares = [((one - old) ** 2).sum() for one, old in zip(parameters, start, strict=True)]
+        found = found + setup.local.proximal / 2 * torch.stack(squares).sum()
+    if job.offset is not None:
+        added = torch.split(torch.from_numpy(job.offset), [one.numel() for one in parameters])
+        found = found + torch.stack([one.flatten() @ part for one, part in zip(parameters, added, strict=True)]).sum()
+    return found
 
 
 def _optimizer(parameters: list[nn.Parameter], local: Any) -> torch.optim.Optimizer:

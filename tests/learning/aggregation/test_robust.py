@@ -41,9 +41,11 @@ def test_krum_takes_the_update_with_the_nearest_neighbours():
     assert combined(Krum(byzantine=0), [[5], [5], [5]]) == [5]
 
 
-def test_one_update_that_is_no_number_is_not_the_winner():
-    assert combined(Krum(byzantine=1), [[np.nan], [1], [2], [4], [3]]) in ([2], [3])
-    assert combined(Median(), [[np.inf], [1], [2]]) == [2]
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 1e30])
+def test_one_update_that_is_no_number_is_not_the_winner(wrong):
+    assert combined(Krum(byzantine=1), [[wrong], [1], [2], [4], [3]]) in ([2], [3])
+    assert 1 <= combined(Median(), [[wrong], [1], [2]])[0] <= 2
+    assert 1 <= combined(TrimmedMean(share=0.2), [[wrong], [1], [2], [4], [3]])[0] <= 4
 
 
 # Whole numbers, whose sums of squares are exact: equal scores are equal in floats too.
@@ -90,15 +92,3 @@ def test_columns_are_taken_in_pieces_with_the_same_result(monkeypatch):
     whole = combined(Median(), rows.tolist())
     monkeypatch.setattr(robust, "_AT_ONCE", 20)
     assert combined(Median(), rows.tolist()) == whole == np.median(rows, axis=0).tolist()
-
-
-@given(rows=ROWS, wrong=st.sampled_from([-np.inf, -1e30, -5.0, 0.0, 1e30, np.inf]))
-def test_one_wrong_update_cannot_move_the_result_out_of_the_others(rows, wrong):
-    attacked = [*rows[1:], [wrong] * 3]
-    low, high = np.min(rows[1:], axis=0), np.max(rows[1:], axis=0)
-    for rule in (Median(), TrimmedMean(share=0.2)):
-        found = np.array(combined(rule, attacked))
-        assert np.all(found >= low - 1e-6)
-        assert np.all(found <= high + 1e-6)
-    if abs(wrong) > 100:
-        assert combined(Krum(byzantine=1), attacked) in rows[1:]

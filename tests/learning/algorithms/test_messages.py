@@ -14,19 +14,12 @@ SHARED = 16 * 5 + 5
 """Of the perceptron 16-5-3; the last layer has 5 * 3 + 3."""
 
 
-def test_the_last_layer_is_neither_sent_nor_changed(make_learner):
-    learner = make_learner(algorithm="fedper", local={"learning_rate": 0.3})
-    assert (learner.model_bits, learner.update_bits) == (32 * SHARED, 32 * SHARED)
-    start = learner.vector(learner.initial())
-    after = learner.vector(next_model(learner, learner.initial(), [0, 1]))
-    assert np.array_equal(after[SHARED:], start[SHARED:])
-    assert not np.array_equal(after[:SHARED], start[:SHARED])
-
-
-def test_both_messages_have_a_control_variate_beside_the_model(make_learner):
-    learner = make_learner(algorithm="scaffold")
-    assert (learner.model_bits, learner.update_bits) == (2 * 32 * (SHARED + 18), 2 * 32 * (SHARED + 18))
-    assert make_learner(algorithm="scaffold", model_bits=100.0).update_bits == 200.0
+@pytest.mark.parametrize(("algorithm", "numbers"), [("fedper", SHARED), ("scaffold", 2 * (SHARED + 18))])
+def test_messages_leave_out_the_last_layer_or_have_a_control_variate_beside_the_model(algorithm, numbers, make_learner):
+    learner = make_learner(algorithm=algorithm)
+    assert (learner.model_bits, learner.update_bits) == (32 * numbers, 32 * numbers)
+    if algorithm == "scaffold":
+        assert make_learner(algorithm="scaffold", model_bits=100.0).update_bits == 200.0
 
 
 def test_a_schedule_that_ends_at_zero_ends_in_a_model_that_stays(make_learner):

@@ -10,8 +10,6 @@ from torch.nn.utils import parametrizations
 
 from fedsim import simulate
 from fedsim.errors import ScenarioError
-from fedsim.learning import MODELS, FedPer
-from fedsim.learning.models.flat_module import build_flat
 from tests.support.short_runs import of_learning
 from tests.support.tiny_targets import TinyTargets
 
@@ -68,17 +66,6 @@ def test_the_order_of_registration_changes_nothing(algorithm, normed):
     assert bits.equals(as_many)
     plain, _ = headed("plain", normed=normed, first=False)
     assert np.allclose(plain, one) is (algorithm == "plain")
-
-
-def test_the_head_stays_with_the_client():
-    layout = build_flat(MODELS.make(Headed(head_first=True)), (5,), 3, 0).layout
-    shared = layout.named(FedPer().part(layout).astype(np.float32))
-    assert {name: bool(values.all()) for name, values in shared.items()} == {
-        "head.weight": False,
-        "head.bias": False,
-        "body.weight": True,
-        "body.bias": True,
-    }
 
 
 @pytest.mark.parametrize("kind", ["moon", "fedper"])

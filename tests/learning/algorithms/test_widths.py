@@ -1,53 +1,18 @@
-"""Sub-models train as models of that width of their own; FedRolex's window wraps around."""
+"""Sizes of sub-models by hand, and which numbers they hold; `test_literal_rounds.py` trains them."""
 
 import numpy as np
 import pytest
 
-from fedsim.learning import (
-    CNN3,
-    MLP,
-    ExecutorChoice,
-    LocalTraining,
-    Supervised,
-    TrainingJob,
-    TrainingRun,
-    TrainingSetup,
-)
-from fedsim.learning.executors.sequential import SequentialExecutor
+from fedsim.learning import CNN3
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.learning.models.layout import held
 from fedsim.learning.models.narrowing import narrow_models
-from fedsim.streams import Streams
-from tests.support.tiny_images import Tiny
 
-LOCAL = {"epochs": 2, "batch_size": 5, "learning_rate": 0.3}
 HETEROFL = {"kind": "heterofl", "widths": [1.0, 0.5, 0.25]}
-MODEL = {"hidden": [8]}
 
 
 def make(make_learner, **settings):
-    return make_learner(local=LOCAL, model=MODEL, algorithm=HETEROFL, **settings)
-
-
-@pytest.mark.parametrize("executor", ["sequential", "stacked"])
-def test_a_sub_model_trains_as_a_model_of_that_width(make_learner, executor):
-    table = {"data": Tiny(), "model": MODEL, "local": LOCAL, "algorithm": HETEROFL}
-    learner = Supervised.model_validate(table).build(TrainingRun(6, Streams(3), executor=ExecutorChoice(executor)))
-    start, client = learner.initial(), 1
-    update = learner.updates(start, np.array([client]), level=np.array([1]))
-    sent = learner.measure(update, ("update",))["update"][0]
-    # The same training by an executor of the perceptron 16-4-3, from the numbers cut by hand.
-    data, local = Tiny().load(), LocalTraining(**LOCAL)
-    narrow = SequentialExecutor(TrainingSetup(MLP(hidden=(4,)), data, local, 0))
-    whole = learner.vector(start)
-    four, three = np.arange(4), np.arange(3)
-    last = 8 * 17 + (three[:, None] * 8 + four).ravel()
-    places = np.concatenate([np.arange(4 * 16), 8 * 16 + four, last, 8 * 17 + 3 * 8 + three])
-    rows = learner._rows[client]
-    rng = Streams(3).generator("training", client, 0)
-    (expected,) = narrow.train([TrainingJob(whole[places], rows, 1.0, rng)])
-    assert sent[places] == pytest.approx(expected.difference, abs=1e-6)
-    assert not np.delete(sent, places).any()
+    return make_learner(model={"hidden": [8]}, algorithm=HETEROFL, **settings)
 
 
 def test_bits_and_operations_of_each_width_by_hand(make_learner):

@@ -8,7 +8,6 @@ from sklearn.datasets import load_digits
 from fedsim.errors import DataError, ScenarioError
 from fedsim.learning import CIFAR10, DATASETS, MNIST, Dataset, Digits, FashionMNIST, data_folder
 from fedsim.learning.data.datasets import _made
-from fedsim.learning.data.shapes import TokenShape
 
 REAL = ["mnist", "fashion-mnist", "cifar-10"]
 
@@ -78,7 +77,12 @@ def test_digest_depends_on_every_array():
         seen.add(Dataset(*changed, classes=3, pixel_max=16).digest)
     seen.add(Dataset(*(a.copy() for a in arrays), classes=4, pixel_max=16).digest)
     seen.add(Dataset(*(a.copy() for a in arrays), classes=3, pixel_max=17).digest)
-    assert len(seen) == 7
+    tokens = [rng.integers(0, 9, (5, 4)), rng.integers(0, 3, 5)] * 2
+    vectors = None, np.ones((9, 2), np.float32), np.zeros((9, 2), np.float32)
+    words = [Dataset(*(a.copy() for a in tokens), classes=3, vocabulary=9, vectors=one) for one in vectors]
+    users = Dataset(*(a.copy() for a in arrays), classes=3, pixel_max=16, train_users=np.arange(5))
+    assert len(seen | {one.digest for one in (*words, users)}) == 11
+    assert [(one.form, tuple(one.shape)) for one in words] == [("tokens", (4, 9))] + 2 * [("vectors", (4, 2))]
 
 
 @pytest.mark.slow
@@ -105,25 +109,6 @@ def test_digits_say_which_file_is_missing(monkeypatch):
     _made.cache_clear()
     with pytest.raises(DataError, match=r"learning\.data: 'digits' is a file of scikit-learn that cannot be read"):
         Digits().load()
-
-
-def test_samples_may_be_numbers_tokens_and_tokens_with_vectors():
-    labels = np.array([0, 1])
-    numbers = np.zeros((2, 5), dtype=np.float32)
-    tokens = np.array([[1, 2, 0], [3, 0, 0]])
-    vectors = np.zeros((4, 7), dtype=np.float32)
-    made = [
-        Dataset(numbers, labels.copy(), numbers.copy(), labels.copy(), classes=2),
-        Dataset(tokens, labels.copy(), tokens.copy(), labels.copy(), classes=2, vocabulary=4),
-        Dataset(tokens, labels.copy(), tokens.copy(), labels.copy(), classes=2, vocabulary=4, vectors=vectors),
-    ]
-    expected = [("numbers", (5,)), ("tokens", (3, 4)), ("vectors", (3, 7))]
-    assert [(one.form, tuple(one.shape)) for one in made] == expected
-    assert isinstance(made[1].shape, TokenShape)
-    assert len({one.digest for one in made}) == 3
-    users = np.array([1, 0])
-    told = Dataset(numbers, labels.copy(), numbers.copy(), labels.copy(), classes=2, train_users=users)
-    assert told.digest != made[0].digest
 
 
 @pytest.mark.parametrize(

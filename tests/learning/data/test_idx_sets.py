@@ -16,26 +16,12 @@ import pytest
 from fedsim import Scenario, run
 from fedsim.errors import DataError, RunError, ScenarioError
 from fedsim.learning import CIFAR10, CIFAR100, DATASETS, MNIST, FashionMNIST, IdxFiles
-from fedsim.learning.data.images.idx import FILES, array_of, read_set
+from fedsim.learning.data.images.idx import FILES, array_of
 from tests.support.data_files import idx
 from tests.support.run_folders import state_of
 from tests.support.short_runs import of_learning
 
 IMAGES = struct.pack(">IIII", 2051, 5, 28, 28) + bytes(5 * 784)
-LABELS = struct.pack(">II", 2049, 5) + bytes(5)
-
-
-def test_items_are_read_and_pairs_belong_together(tmp_path):
-    assert array_of(IMAGES, 3, tmp_path).shape == (5, 28, 28)
-    files = [tmp_path / name for name in ("images", "labels", "test-images", "test-labels")]
-    content = dict(zip(files, (IMAGES, LABELS, IMAGES, LABELS), strict=True))
-    assert [array.shape for array in read_set(files, content.__getitem__, 1)] == [(5, 28, 28, 1), (5,)] * 2
-    content[files[3]] = LABELS[:-2] + bytes([7, 0])
-    with pytest.raises(DataError, match=r"test-labels: label 7 in row 3; labels must lie in 0\.\.0"):
-        read_set(files, content.__getitem__, 1)
-    content[files[1]] = struct.pack(">II", 2049, 4) + bytes(4)
-    with pytest.raises(DataError, match="has 5 images, and labels has 4 labels"):
-        read_set(files, content.__getitem__, 1)
 
 
 DAMAGED = {
@@ -210,6 +196,9 @@ def test_a_set_of_ones_own_is_read_by_name_and_may_be_pinned(tmp_path):
         IdxFiles(name="other").load(tmp_path)
     assert IdxFiles(name="mine").available(tmp_path)
     assert not IdxFiles(name="other").available(tmp_path)
+    (tmp_path / "mine" / "raw" / FILES[1]).write_bytes(idx(np.zeros(29, np.uint8)))
+    with pytest.raises(DataError, match=r"has 30 images, and .*train-labels-idx1-ubyte has 29 labels"):
+        IdxFiles(name="mine").load(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "/a", ".hidden", "a\0b", "a" * 101])

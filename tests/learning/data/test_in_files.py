@@ -145,26 +145,3 @@ def test_real_files_have_their_published_counts(small_sets):
     # 309 roles, of which those who say at most 100 characters have no sample of 80 in their first 80 %.
     plays = TinyShakespeare(stride=80).load(small_sets)
     assert 200 < np.unique(plays.train_users).size <= 309
-
-
-NATURAL = {
-    "femnist": (8, "logistic-regression", {}),
-    "omniglot": (32, "logistic-regression", {"side": 7}),
-    "spoken-digits": (2, "logistic-regression", {}),
-    "speech-commands": (9, "logistic-regression", {}),
-    "mind": (16, "text-cnn", {"samples": "clicks"}),
-    "amazon-reviews": (10, "text-cnn", {}),
-}
-
-
-@pytest.mark.slow  # models of texts take seconds
-@pytest.mark.parametrize("kind", NATURAL)
-def test_a_round_with_every_user_as_a_client(kind, tmp_path):
-    clients, model, options = NATURAL[kind]
-    WRITERS[kind](tmp_path)
-    learning = {"data": {"kind": kind, **options}, "split": "natural", "model": model}
-    history = simulate(of_learning(learning, clients=clients, cohort=None), data_dir=tmp_path, store=False)
-    users = np.unique(DATASETS.make(learning["data"]).load(tmp_path).train_users, return_counts=True)[1]
-    assert sorted(history.clients.column("samples").to_pylist()) == sorted(users.tolist())
-    assert history.rounds.column("delivered").to_pylist() == [clients]
-    assert np.isfinite(history.column("evaluations", "loss")).all()

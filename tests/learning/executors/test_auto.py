@@ -1,27 +1,19 @@
 """The executor that is chosen by rule, worked by hand, and the run that it computes."""
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from torch import nn
 
-from fedsim import Component
 from fedsim.errors import FedsimError
 from fedsim.learning import CNN3, MLP, Digits, ExecutorChoice, LocalTraining, Supervised, TrainingRun, TrainingSetup
 from fedsim.learning.executors import auto, sequential
 from fedsim.learning.executors.contracts import Expected
+from tests.support.plain_loop import Convolutions
 from tests.support.tiny_images import Tiny
 
 LONG = Expected(samples=np.full(100, 20), cohort=20, rounds=10**4)
 SHORT = replace(LONG, rounds=2)
-
-
-class Normed(Component):
-    def build(self, shape, classes):
-        return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), 8), nn.BatchNorm1d(8), nn.Linear(8, classes))
 
 
 def setup(model=None, local=None, expected=LONG, **options):
@@ -66,7 +58,7 @@ def test_small_models_are_stacked_large_ones_shared_and_short_runs_neither(monke
 def test_where_rounding_is_amplified_the_bits_are_those_of_the_sequential_executor(monkeypatch):
     adam = LocalTraining(optimizer="adam", learning_rate=0.01, batch_size=7, epochs=5)
     assert chosen(monkeypatch, setup(local=adam)) == "stacked"
-    assert chosen(monkeypatch, setup(Normed(), adam)) == "processes"
+    assert chosen(monkeypatch, setup(Convolutions(), adam)) == "processes"
     assert chosen(monkeypatch, setup(amplified=True)) == "processes"
 
 
@@ -104,22 +96,3 @@ def test_it_is_the_default_and_the_environment_names_another(monkeypatch):
     assert (ExecutorChoice.of().kind, ExecutorChoice.of().device) == ("auto", "auto")
     monkeypatch.setenv("FEDSIM_EXECUTOR", "sequential")
     assert (ExecutorChoice.of().kind, ExecutorChoice.of().device) == ("sequential", "cpu")
-
-
-COMPILES = """
-import sys
-import numpy as np
-from fedsim.learning import CNN3, MLP, Digits, ExecutorChoice, LocalTraining, TrainingJob, TrainingSetup
-from fedsim.learning.models.flat_module import build_flat
-local = LocalTraining(optimizer="adam", learning_rate=0.01)
-setup = TrainingSetup(MLP(hidden=(4,)), Digits(train_limit=120).load(), local, 0)
-base = build_flat(setup.model, setup.data.shape, 10, 0).layout.initial
-for kind in ("sequential", "stacked"):
-    list(ExecutorChoice(kind).build(setup).train([TrainingJob(base, np.arange(9), 1.0, np.random.default_rng(0))]))
-assert not {"torch._dynamo", "torch._inductor", "sympy"}.intersection(sys.modules)
-"""
-
-
-@pytest.mark.slow
-def test_no_executor_imports_the_compiler():
-    subprocess.run([sys.executable, "-c", COMPILES], check=True)  # noqa: S603

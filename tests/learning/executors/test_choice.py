@@ -6,7 +6,7 @@ import pytest
 
 from fedsim import Scenario, simulate
 from fedsim.errors import ContractError, FedsimError
-from fedsim.learning import ExecutorChoice, ExecutorUsed, MemoryStore, TrainingSetup
+from fedsim.learning import ExecutorChoice, ExecutorUsed, TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.results import run
 from fedsim.simulation import Simulation
@@ -25,10 +25,6 @@ class Alike(SequentialExecutor):
         super().__init__(setup)
         self.device = device
         type(self).made += 1
-
-
-class Otherwise(SequentialExecutor):
-    fingerprint = "otherwise"
 
 
 class Nameless(SequentialExecutor):
@@ -70,16 +66,6 @@ def test_an_executor_is_told_its_device_and_the_run_folder_has_the_same_choice(t
 
     run(Scenario.from_toml(LEARNING), tmp_path / "out", executor=make, device="somewhere")
     assert seen == ["somewhere"]
-
-
-def test_a_store_keeps_results_of_other_bits_apart():
-    store, trained = MemoryStore(), []
-    makes = ("sequential", Alike, Otherwise, Otherwise, "sequential", "sequential")
-    for executor, fast in zip(makes, [False] * 4 + [True, False], strict=True):
-        simulation = Simulation(Scenario.from_toml(LEARNING), store=store, executor=executor, fast=fast)
-        simulation.run()
-        trained.append(simulation.context.learner.work.trained)
-    assert trained == [6, 0, 6, 0, 6, 0]
 
 
 def test_a_folder_says_that_its_run_was_fast(tmp_path):

@@ -6,16 +6,14 @@ import os
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
-from fedsim import Component
 from fedsim.errors import FedsimError
 from fedsim.learning import CNN3, MLP, EvaluationJob, LocalTraining, Scaffold, TrainingJob, TrainingSetup
 from fedsim.learning.executors.graphs import GraphsExecutor
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.testing import check_executor
 from tests.support.families import by_default
-from tests.support.plain_loop import Convolutions, Dropping
+from tests.support.plain_loop import BRANCHING, Convolutions, Dropping
 from tests.support.tiny_images import Tiny
 from tests.support.two_clients import bits
 
@@ -62,16 +60,6 @@ def test_bits_are_those_of_eager_steps(device, model, local, precision):
     assert graphs.evaluate([EvaluationJob(base)]) == eager.evaluate([EvaluationJob(base)])
 
 
-class Branching(Component):
-    def build(self, shape, classes):
-        return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), classes), Branch())
-
-
-class Branch(nn.Module):
-    def forward(self, values):
-        return values if values.sum() > 0 else -values
-
-
 @pytest.mark.parametrize(
     ("device", "words"),
     [
@@ -89,7 +77,7 @@ gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 
 @gpu
 def test_a_step_that_reads_a_value_cannot_be_recorded():
-    setup = TrainingSetup(Branching(), Tiny().load(), LocalTraining(), 0)
+    setup = TrainingSetup(BRANCHING, Tiny().load(), LocalTraining(), 0)
     with pytest.raises(FedsimError, match="CUDA cannot record a step of this module"):
         GraphsExecutor(setup, "cuda")
 

@@ -3,13 +3,11 @@
 import random
 import warnings
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.nn import functional
 from torch.nn.utils import parametrizations
 
 from fedsim import Scenario, simulate
@@ -25,6 +23,7 @@ from fedsim.learning import (
     TrainingSetup,
 )
 from fedsim.learning.models.flat_module import build_flat
+from tests.support import plain_loop
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(120, 6)).astype(np.float32), RNG.integers(0, 3, 120)
@@ -193,36 +192,31 @@ def setup_of(model):
     return TrainingSetup(Supervised.model_validate({"data": (X, Y, X, Y), "model": model}).model, DATA, LOCAL, 5)
 
 
-def rows_of(client):
-    return np.arange(21 * client, 21 * client + 21)
+def layout_of(setup):
+    return build_flat(setup.model, DATA.shape, 3, 5).layout
+
+
+def jobs_of(layout):
+    rows = [np.arange(21 * client, 21 * client + 21) for client in CLIENTS]
+    rngs = [np.random.default_rng(client) for client in CLIENTS]
+    return [TrainingJob(layout.initial, of, 1.0, rng) for of, rng in zip(rows, rngs, strict=True)]
 
 
 def trained(kind, model, **local):
     """Return what clients learn of the trained numbers; evaluations before and after are the same."""
     setup = replace(setup_of(model), local=LOCAL.model_copy(update=local))
-    executor, layout = ExecutorChoice(kind).build(setup), build_flat(setup.model, DATA.shape, 3, 5).layout
-    jobs = [TrainingJob(layout.initial, rows_of(one), 1.0, np.random.default_rng(one)) for one in CLIENTS]
+    executor, layout = ExecutorChoice(kind).build(setup), layout_of(setup)
     before = executor.evaluate([EvaluationJob(layout.initial)])
-    found = [one.difference[: layout.parameters] for one in executor.train(jobs)]
+    found = [one.difference[: layout.parameters] for one in executor.train(jobs_of(layout))]
     assert executor.evaluate([EvaluationJob(layout.initial)]) == before
     return found
 
 
-def by_hand(model, client, optimizer="sgd", momentum=0.0, weight_decay=0.0):
+def by_hand(model, **local):
+    setup = replace(setup_of(model), local=LOCAL.model_copy(update=local))
+    layout = layout_of(setup)
     with torch.random.fork_rng():
-        module = model().train()
-        start = nn.utils.parameters_to_vector(module.parameters()).detach().clone()
-        kind = partial(torch.optim.SGD, momentum=momentum) if optimizer == "sgd" else torch.optim.Adam
-        steps = kind(module.parameters(), lr=0.1, weight_decay=weight_decay)
-        rng, rows = np.random.default_rng(client), rows_of(client)
-        seed = int(rng.integers(2**63))
-        orders = [rng.permutation(rows.size) for _ in range(LOCAL.epochs)]
-        torch.manual_seed(seed)
-        for batch in (rows[order[i : i + 8]] for order in orders for i in range(0, rows.size, 8)):
-            steps.zero_grad()
-            functional.cross_entropy(module(torch.from_numpy(X[batch])), torch.from_numpy(Y[batch])).backward()
-            steps.step()
-        return (nn.utils.parameters_to_vector(module.parameters()) - start).detach().numpy()
+        return [plain_loop.trained(setup, job)[0][: layout.parameters] for job in jobs_of(layout)]
 
 
 @pytest.mark.parametrize("kind", ["sequential", "stacked", pytest.param("processes", marks=pytest.mark.slow)])
@@ -236,8 +230,7 @@ def test_a_client_learns_what_a_plain_loop_does(model, kind, monkeypatch):
         assert kind == "stacked"
         assert model not in (SharedStatistics, Clears, Described)
         return
-    for one, client in zip(found, CLIENTS, strict=True):
-        np.testing.assert_allclose(one, by_hand(model, client), rtol=1e-4, atol=0 if kind != "stacked" else 1e-6)
+    np.testing.assert_allclose(found, by_hand(model), rtol=1e-4, atol=0 if kind != "stacked" else 1e-6)
 
 
 DECAY = {"weight_decay": 0.1}
@@ -254,8 +247,7 @@ def test_a_parameter_without_a_gradient_stays_as_it_is(model, local, kind):
         with pytest.raises(FedsimError, match=r"mapped over clients it differs|a pass changes the attribute calls"):
             trained(kind, model, **local)
         return
-    for one, client in zip(trained(kind, model, **local), CLIENTS, strict=True):
-        np.testing.assert_allclose(one, by_hand(model, client, **local), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(trained(kind, model, **local), by_hand(model, **local), rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize(

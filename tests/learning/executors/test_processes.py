@@ -121,11 +121,6 @@ class Broken(Component):
 
 
 @pytest.mark.slow
-def test_three_workers_give_the_same_bits(monkeypatch):
-    compare(Tiny(samples=500).load(), Drawn(), ADAM, (3, 2), monkeypatch)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("model", [None, Drawn()])
 def test_the_contract_is_kept(model):
     check_executor("processes", model=model)

@@ -6,50 +6,31 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 from fedsim.errors import FedsimError
 from fedsim.learning import MLP, EvaluationJob, LocalTraining, TrainingJob, TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.trainer import Trainer
-from fedsim.registry import Component
-from tests.support.plain_loop import Centred, Dropping, trained
+from tests.support.plain_loop import Centred, Convolutions, Dropping, trained
 from tests.support.tiny_images import Tiny
 
 
-class Normed(Component):
-    def build(self, shape, classes):
-        return nn.Sequential(
-            nn.Conv2d(shape[0], 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 7 * 7, classes)
-        )
-
-
-class Convolutions(Component):
-    """ReLU before pooling, an odd side to pool, and a layer that is no sequence."""
-
-    def build(self, shape, classes):
-        channels, height, width = shape
-        return nn.Sequential(
-            nn.Sequential(nn.Conv2d(channels, 4, 3), nn.ReLU(inplace=True), nn.MaxPool2d(2)),
-            nn.Conv2d(4, 6, (1, 3), padding=(0, 1), bias=False),
-            nn.ReLU(),
-            nn.Flatten(),
-            nn.Linear(6 * ((height - 2) // 2) * ((width - 2) // 2), classes),
-        )
-
-
 @pytest.mark.parametrize(
-    "local",
+    ("model", "local"),
     [
-        LocalTraining(learning_rate=0.1, batch_size=8, epochs=2),
-        LocalTraining(learning_rate=0.1, momentum=0.7, batch_size=8, epochs=2, keep_optimizer_state=True),
-        LocalTraining(optimizer="adam", learning_rate=0.01, batch_size=8, epochs=2, keep_optimizer_state=True),
+        (Dropping(), LocalTraining(learning_rate=0.1, batch_size=8, epochs=2)),
+        (Convolutions(), LocalTraining(learning_rate=0.1, momentum=0.7, batch_size=8, keep_optimizer_state=True)),
+        (Convolutions(), LocalTraining(optimizer="adam", learning_rate=0.01, batch_size=8, keep_optimizer_state=True)),
     ],
+    ids=["dropout", "momentum", "adam"],
 )
-def test_convolutions_agree_with_an_ordinary_loop(local):
-    """Weights that lie with their channels last come back in the order of the model, and so do states."""
-    data, rows = Tiny(samples=60, side=9).load(), np.arange(3, 43)
-    setup = TrainingSetup(Convolutions(), data, local, seed=2)
+def test_convolutions_agree_with_an_ordinary_loop(model, local):
+    """Weights that lie with their channels last come back in the order of the model, and so do states.
+
+    Of 41 samples the last one is no batch where there is normalisation.
+    """
+    data, rows = Tiny(samples=60, side=9).load(), np.arange(3, 44)
+    setup = TrainingSetup(model, data, local, seed=2)
     executor = SequentialExecutor(setup)
     base = executor.flat.layout.initial
     state = {}
@@ -66,7 +47,7 @@ def test_convolutions_agree_with_an_ordinary_loop(local):
         state = found.state
 
 
-@pytest.mark.parametrize("model", [Convolutions(), MLP(hidden=(20,)), Normed()])
+@pytest.mark.parametrize("model", [Convolutions(), MLP(hidden=(20,))])
 def test_bfloat16_is_near_float32_under_a_name_of_its_own(model):
     """bfloat16 keeps 8 bits: products miss by up to 2**-8, and a few steps by little more, seen from the change."""
     data, rows = Tiny(samples=60, side=9).load(), np.arange(40)
@@ -169,6 +150,8 @@ def test_after_a_failure_no_thread_begins_another_training(monkeypatch, tiny):
 
 def test_a_look_at_what_a_model_draws_leaves_its_buffers(monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
-    norm = SequentialExecutor(TrainingSetup(Normed(), Tiny(side=9).load(), LocalTraining(), seed=0)).flat.module[1]
-    assert norm.running_mean.tolist() == [0.0] * 4
+    norm = SequentialExecutor(TrainingSetup(Convolutions(), Tiny(side=9).load(), LocalTraining(), seed=0)).flat.module[
+        1
+    ]
+    assert norm.running_mean.tolist() == [0.0] * 3
     assert norm.num_batches_tracked == 0

@@ -1,6 +1,5 @@
 """Results belong to what made them: whatever an own part reads, in the same process, finds no other part's results."""
 
-import os
 import subprocess
 import sys
 import time
@@ -36,7 +35,6 @@ SCALE = 1.0
 
 class Config:
     scale = 1.0
-    rows = 1.0
 
 
 def linear():
@@ -53,12 +51,6 @@ def of_file():
 def of_constant():
     net = linear()
     net.bias.data *= SCALE
-    return net
-
-
-def of_environment():
-    net = linear()
-    net.bias.data += float(os.environ["FEDSIM_TEST_BIAS"])
     return net
 
 
@@ -93,11 +85,6 @@ class Pulled(LocalAlgorithm):
         return Start(task.model, 0.1 * Config.scale * task.model[: task.layout.parameters])
 
 
-class Stepping(ServerOptimizer):
-    def step(self, model, update, state):
-        return model + np.float32(Config.scale) * update, {}
-
-
 class SteppingLate(ServerOptimizer):
     """Looks at the configuration at its fifth step alone."""
 
@@ -116,21 +103,11 @@ class ShrunkWhole(Aggregator):
         return np.float32(Config.scale if parameters > 12 else 1.0) * np.median(updates, 0)
 
 
-class Shrunk(Aggregator):
-    def combine(self, updates, weights, parameters):
-        return (weights @ updates / (1 + Config.scale)).astype(np.float32)
+class CoarseFirst(Compressor):
+    """Looks at the configuration for the first array of the model alone."""
 
-
-class Coarse(Compressor):
     def bits(self, tensors):
         return 16.0 * sum(tensors)
-
-    def compress(self, update, tensors, rng):
-        return (update / (1 + Config.scale)).astype(np.float32)
-
-
-class CoarseFirst(Coarse):
-    """Looks at the configuration for the first array of the model alone."""
 
     def compress(self, update, tensors, rng):
         found = update.copy()
@@ -179,18 +156,13 @@ class FallingOnce(Schedule):
         return np.full(steps, Config.scale if version == 2 else 1.0)
 
 
-class Falling(Schedule):
-    def factors(self, version, steps):
-        return np.full(steps, 1.0 / (1.0 + Config.scale * version))
-
-
 class Shifted(Component):
     def release(self, update, epsilon, buffers, rng):
         return update + np.float32(0.1 * Config.scale)
 
 
 def rows():
-    return X * Config.rows, Y
+    return X * Config.scale, Y
 
 
 def put_weights(value):
@@ -202,56 +174,39 @@ def set_global(value):
 
 
 CASES = {
-    "file of weights": (put_weights, {"model": of_file}),
-    "constant of a module": (set_global, {"model": of_constant}),
-    "environment": (lambda value: os.environ.update(FEDSIM_TEST_BIAS=str(value)), {"model": of_environment}),
-    "configuration in forward": (lambda value: setattr(Config, "scale", value), {"model": Scaled}),
-    "dropout alone": (lambda value: setattr(Config, "scale", value), {"model": Dropped}),
-    "handed module": (lambda value: setattr(Config, "scale", value), {"model": Scaled()}),
-    "task": (lambda value: setattr(Config, "scale", value), {"task": ScaledLoss(), "model": linear}),
-    "metric": (lambda value: setattr(Config, "scale", value), {"task": Classification(metrics=(Doubled(),))}),
-    "local algorithm": (lambda value: setattr(Config, "scale", value), {"algorithm": Pulled()}),
-    "server": (lambda value: setattr(Config, "scale", value), {"server": Stepping()}),
-    "aggregation": (lambda value: setattr(Config, "scale", value), {"aggregation": Shrunk()}),
-    "server, later": (lambda value: setattr(Config, "scale", value), {"server": SteppingLate(), "rounds": 6}),
-    "aggregation of many": (lambda value: setattr(Config, "scale", value), {"aggregation": ShrunkWhole()}),
-    "compression": (lambda value: setattr(Config, "scale", value), {"compression": Coarse()}),
-    "schedule": (lambda value: setattr(Config, "scale", value), {"local": {"batch_size": 8, "schedule": Falling()}}),
-    "compression, first array": (lambda value: setattr(Config, "scale", value), {"compression": CoarseFirst()}),
-    "weights": (lambda value: setattr(Config, "scale", value), {"algorithm": Weighing()}),
-    "window": (
-        lambda value: setattr(Config, "scale", value),
-        {
-            "algorithm": Rolling(widths=(1.0, 0.5), client_widths=(1.0, 0.5, 0.5, 0.5)),
-            "model": {"kind": "mlp", "hidden": [8]},
-        },
-    ),
-    "step with a memory": (
-        lambda value: setattr(Config, "scale", value),
-        {"aggregation": WithSteps(named="client")},
-    ),
-    "step at the server": (
-        lambda value: setattr(Config, "scale", value),
-        {"aggregation": WithSteps(named="server")},
-    ),
-    "schedule, once": (
-        lambda value: setattr(Config, "scale", value),
-        {"local": {"batch_size": 8, "schedule": FallingOnce()}},
-    ),
-    "mechanism": (
-        lambda value: setattr(Config, "scale", value),
-        {"privacy": {"budget": {"kind": "unlimited", "epsilon": 1.0}, "mechanism": Shifted()}},
-    ),
-    "data": (lambda value: setattr(Config, "rows", value), {"data": rows}),
+    "file of weights": {"model": of_file},
+    "constant of a module": {"model": of_constant},
+    "dropout alone": {"model": Dropped},
+    "handed module": {"model": Scaled()},
+    "task": {"task": ScaledLoss(), "model": linear},
+    "metric": {"task": Classification(metrics=(Doubled(),))},
+    "local algorithm": {"algorithm": Pulled()},
+    "server, later": {"server": SteppingLate(), "rounds": 6},
+    "aggregation of many": {"aggregation": ShrunkWhole()},
+    "compression, first array": {"compression": CoarseFirst()},
+    "weights": {"algorithm": Weighing()},
+    "window": {
+        "algorithm": Rolling(widths=(1.0, 0.5), client_widths=(1.0, 0.5, 0.5, 0.5)),
+        "model": {"kind": "mlp", "hidden": [8]},
+    },
+    "step with a memory": {"aggregation": WithSteps(named="client")},
+    "step at the server": {"aggregation": WithSteps(named="server")},
+    "schedule, once": {"local": {"batch_size": 8, "schedule": FallingOnce()}},
+    "mechanism": {"privacy": {"budget": {"kind": "unlimited", "epsilon": 1.0}, "mechanism": Shifted()}},
+    "data": {"data": rows},
 }
+CHANGES = {"file of weights": put_weights, "constant of a module": set_global}
+
+
+def set_configuration(value):
+    Config.scale = value
 
 
 @pytest.fixture(autouse=True)
 def _restored(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("FEDSIM_TEST_BIAS", "0")
     yield
-    Config.scale = Config.rows = 1.0
+    set_configuration(1.0)
     set_global(1.0)
 
 
@@ -274,7 +229,7 @@ FEW = ["file of weights", "task", "data", "server, later"]
 
 @pytest.mark.parametrize("case", by_default(CASES, FEW))
 def test_what_a_part_reads_is_part_of_its_identity(case):
-    put, learning = CASES[case]
+    put, learning = CHANGES.get(case, set_configuration), CASES[case]
     store = MemoryStore()
     put(1.0)
     first, _ = evaluations(store, **learning)
@@ -288,36 +243,14 @@ def test_what_a_part_reads_is_part_of_its_identity(case):
     assert store.misses - computed <= 1  # found again
 
 
-@pytest.mark.slow
-def test_the_next_process_finds_no_other_parts_results():
-    script = """
-import sys; import numpy as np; from fedsim import Scenario, simulate
-from torch import nn; import torch, pathlib
-def model():
-    net = nn.Linear(5, 3); nn.init.zeros_(net.weight)
-    net.bias.data = torch.tensor([float(pathlib.Path("b.txt").read_text()), 0.0, 0.0]); return net
-x = np.random.default_rng(0).normal(size=(60, 5)); y = np.arange(60) % 3
-s = Scenario(name="t", crowd={"clients": 4}, network="pause-two-speed", rounds={"count": 1}, selector="all",
-             learning={"data": (x, y), "model": model})
-print(simulate(s, store="kept").evaluations.column("loss").to_pylist()[0])
-"""
-    Path("own.py").write_text(script)
-    found = []
-    for bias in (0.0, 2.0, 0.0):
-        Path("b.txt").write_text(str(bias))
-        found.append(float(subprocess.check_output([sys.executable, "own.py"], text=True, stderr=subprocess.DEVNULL)))
-    # Cross-entropy of scores (b, 0, 0) with as many targets of each of three kinds.
-    assert found == pytest.approx([np.log(3), np.log(np.exp(2) + 2) - 2 / 3, np.log(3)], abs=0.02)
-
-
-class Counting(Shrunk):
+class Counting(Aggregator):
     """Counts in a table of its own, against its contract."""
 
     counts: dict[str, float]
 
     def combine(self, updates, weights, parameters):
         self.counts["calls"] = self.counts.get("calls", 0.0) + 1
-        return super().combine(updates, weights, parameters) * np.float32(self.counts["calls"])
+        return (weights @ updates / 2).astype(np.float32) * np.float32(self.counts["calls"])
 
 
 def test_a_rule_with_a_state_begins_alike_in_each_run_and_shares_nothing():

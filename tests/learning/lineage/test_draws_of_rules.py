@@ -39,21 +39,11 @@ class NoisyCompression(Compressor):
         return update + 0.01 * torch.randn(update.size).numpy()
 
 
-class NoisyRate(Schedule):
-    def factors(self, version, steps):
-        return np.array([random.random() for _ in range(steps)])  # noqa: S311
-
-
 class NoisyOffset(LocalAlgorithm):
     corrects = True
 
     def begin(self, task):
         return Start(task.model, noised(np.zeros(task.layout.parameters)))
-
-
-class Released(Component):
-    def release(self, update, epsilon, buffers, rng):
-        return noised(update)
 
 
 class Guessed(Metric):
@@ -103,9 +93,7 @@ CASES = {
     "aggregation": {"aggregation": NoisyAggregation()},
     "server": {"server": NoisyServer()},
     "compression": {"compression": NoisyCompression()},
-    "schedule": {"local": {"schedule": NoisyRate()}},
     "algorithm": {"algorithm": NoisyOffset()},
-    "mechanism": {"privacy": {"budget": BUDGET, "mechanism": Released()}},
     "split": {"split": Shuffled()},
     "personal model": {"algorithm": GuessedPart()},
     "metric": {"task": Classification(metrics=(Guessed(),))},

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from fedsim.learning import ExecutorChoice, FedAvg, FedAvgM, Release, Supervised, TrainingRun
-from fedsim.learning.lineage.local_work import OverlappingSum
+from fedsim.learning import ExecutorChoice, Release, Supervised, TrainingRun
 from fedsim.streams import Streams
 from tests.support.asking import next_model
 from tests.support.families import by_default
@@ -63,15 +62,6 @@ def test_states_belong_to_their_line_of_models():
     fresh.vector(again)
     assert np.array_equal(other.server_state["algorithm.control"], again.server_state["algorithm.control"])
     assert not np.array_equal(one.server_state["algorithm.control"], other.server_state["algorithm.control"])
-
-
-@pytest.mark.parametrize(("server", "expected"), [(FedAvg(), [4.25, 2, 1, 1]), (FedAvgM(), [4.25, 2, 1, 1])])
-def test_a_sum_over_parts_by_hand(server, expected):
-    """Weights 0.25 and 0.75: the first number is held by both, the second by the first update, the others by none."""
-    total = OverlappingSum(server, np.ones(4, np.float32), [np.array([1, 1, 0, 0], bool), np.array([1, 0, 0, 0], bool)])
-    total.add(np.array([1, 1, 0, 0], np.float32), 0.25)
-    total.add(np.array([4, 0, 0, 0], np.float32), 0.75)
-    assert total.stepped(4, np.ones(4, np.float32), None)[0].tolist() == expected
 
 
 def test_a_release_is_that_of_the_part_which_is_sent():

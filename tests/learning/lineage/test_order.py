@@ -12,22 +12,17 @@ from tests.support.asking import even
 from tests.support.plain_learner import HalfWay, half_way_learner, updates
 
 TARGETS = [(4.0, 0.0), (0.0, 8.0), (-6.0, 2.0), (1.0, 1.0), (3.0, -5.0), (2.0, 2.0)]
-PAIRS = [(0, 1), (2, 3), (4, 5)]
-
-
-def two_edge_rounds(learner):
-    edges = []
-    for cell in PAIRS:
-        model = learner.initial()
-        for _ in range(2):
-            model = learner.aggregate(model, updates(learner, model, *cell), even(2))
-        edges.append(model)
-    return learner.merge(edges, even(3))
 
 
 def test_ready_trainings_of_all_edges_go_together():
     learner, executor = half_way_learner(TARGETS)
-    learner.vector(two_edge_rounds(learner))
+    edges = []
+    for cell in ((0, 1), (2, 3), (4, 5)):
+        model = learner.initial()
+        for _ in range(2):
+            model = learner.aggregate(model, updates(learner, model, *cell), even(2))
+        edges.append(model)
+    learner.vector(learner.merge(edges, even(3)))
     assert executor.batches == [[0, 1, 2, 3, 4, 5]] * 2
 
 
@@ -68,21 +63,6 @@ def test_what_is_needed_first_is_trained_first_and_soon_forgotten():
     learner.vector(model)
     assert [client for batch in executor.batches for client in batch] == [k % 6 for k in range(40)]
     assert max(executor.alive) <= 4
-
-
-def test_cohorts_one_after_the_other_are_trained_in_their_order_and_let_go_of():
-    executor = Watched(TARGETS)
-    learner, _ = half_way_learner(TARGETS, executor=executor, store=MemoryStore(limit_bytes=0))
-    executor.max_batch = 2
-    models = [learner.initial()]
-    for _ in range(4):
-        models.append(learner.aggregate(models[-1], updates(learner, models[-1], 0, 1, 2), even(3)))
-    learner.vector(models[-1])
-    assert executor.batches == [[0, 1], [2]] * 4
-    assert executor.alive == [0] * 8
-    # Each cohort moves the model half of the way to the mean of its targets.
-    mean = np.mean(TARGETS[:3], axis=0)
-    assert np.allclose(models[-1].vector[:2], (1 - 0.5**4) * mean)
 
 
 def test_models_of_a_long_line_are_let_go_of_on_the_way():

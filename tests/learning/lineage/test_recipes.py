@@ -106,14 +106,3 @@ def test_a_difference_that_is_needed_again_is_trained_again():
     assert twice.tolist() == (2 * once).tolist()
     learner.measure(cohort, ("loss", "loss_rms"))
     assert learner.work.trained == 4
-
-
-def test_one_difference_serves_all_models_that_wait_for_it():
-    learner, executor = half_way_learner(TARGETS)
-    start = learner.initial()
-    (update,) = updates(learner, start, 0)
-    both = [learner.aggregate(start, [update], np.array([weight])) for weight in (1.0, 0.5)]
-    own = learner.trained(start, update)
-    merged = learner.merge([*both, own], even(3))
-    np.testing.assert_allclose(learner.vector(merged), [(2 + 1 + 2) / 3, 0, (1 + 0.5 + 1) / 3], rtol=1e-6)
-    assert executor.batches == [[0]]

@@ -1,8 +1,5 @@
 """Cohorts: their batches, what they report, what fails in them, and what is let go of."""
 
-import gc
-import weakref
-
 import numpy as np
 import pytest
 
@@ -85,14 +82,3 @@ def test_an_interrupted_cohort_goes_on_with_the_same_bits():
         learner.vector(models[-1])
     failing.at = None
     assert learner.vector(models[-1]).tobytes() == expected
-
-
-def test_a_line_lets_go_of_its_cohorts():
-    learner, _ = half_way_learner(TARGETS)
-    models = line(learner)
-    old = [weakref.ref(model) for model in models[1:-1]]
-    newest = models.pop()
-    del models
-    learner.vector(newest)
-    gc.collect()
-    assert [model() for model in old] == [None] * 3

@@ -4,9 +4,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from fedsim.learning.models.flat_module import FlatModule, build_flat
-from fedsim.learning.models.images import CNN3
-from fedsim.learning.models.settings import Architecture
+from fedsim.learning.models.flat_module import FlatModule
 
 
 class Oddities(nn.Module):
@@ -97,10 +95,14 @@ def test_a_state_of_copies_has_the_numbers_of_the_vector():
     assert (fresh.base.dtype, fresh.base.tolist()) == (torch.bfloat16, [1.5] * 3)
 
 
-def test_an_exported_model_loads_into_a_fresh_module():
-    flat = build_flat(CNN3(), (3, 32, 32), 10, seed=5)
-    fresh = Architecture(CNN3(), (3, 32, 32), 10).build()
-    named = flat.layout.named(flat.layout.initial)
-    fresh.load_state_dict({name: torch.from_numpy(values) for name, values in named.items()}, strict=True)
-    image = torch.ones(1, 3, 32, 32)
-    torch.testing.assert_close(fresh.eval()(image), flat.module.eval()(image))
+def test_a_buffer_of_whole_numbers_that_passes_change_is_rounded_and_gathered():
+    flat = FlatModule(Oddities(), changing={"table"})
+    flat.load(flat.layout.initial + np.float32(0.6))
+    table = flat.module.table
+    assert (table.dtype, table.tolist()) == (torch.int64, [1, 2, 3, 4])
+    for change, first in ((table.add_, 4), (lambda by: setattr(flat.module, "table", table + by), 7)):
+        change(3)
+        flat.gather()
+        assert flat.module.table is table
+        named = flat.layout.named(flat.numbers())["table"]
+        assert (named.dtype, named.tolist()) == (np.int64, [first, first + 1, first + 2, first + 3])

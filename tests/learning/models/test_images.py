@@ -1,17 +1,12 @@
-"""Networks for images: their numbers of parameters, and training one above the other as one by one."""
+"""Networks: their numbers of parameters, and what they refuse."""
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from fedsim.errors import ScenarioError
-from fedsim.learning import MODELS, Dataset, LocalTraining, TrainingSetup
+from fedsim.learning import MODELS
 from fedsim.learning.data.shapes import TokenShape
-from fedsim.learning.executors.sequential import SequentialExecutor
-from fedsim.learning.executors.stacked.executor import StackedExecutor
-from fedsim.registry import Component
-from tests.support.two_clients import learned
 
 COLOUR = 3, 32, 32
 STEM = 7 * 7 * 3 * 64 - 3 * 3 * 3 * 64
@@ -35,6 +30,11 @@ FEDSAMPLING = [32 * 26, 128 * (32 * 25 + 1), 2048 * 512 + 512, 2 * (512 * 512 + 
         ("resnet-34", COLOUR, 10, 21_797_672 - 990 * 513 - STEM),
         ("mobilenet-v2", COLOUR, 10, 3_504_872 - 990 * 1281),
         ("shufflenet-v2", COLOUR, 10, 2_278_604 - 990 * 1025),
+        # Convolution, pooling, three dense layers; with 18 classes and vectors of 300 numbers.
+        ("text-cnn", (30, 300), 18, 400 * 901 + 400 * 200 + 401 + 400 * 256 + 256 + 256 * 257 + 257 * 18),
+        ("text-attention", (30, 300), 18, 3 * 300 * 400 + 400 * 200 + 401 + 400 * 256 + 256 + 256 * 257 + 257 * 18),
+        # Vectors of 66 characters; four gates with two biases, from 8 and 256 inputs and 256 states; dense layer.
+        ("char-lstm", TokenShape(80, 66), 66, 66 * 8 + 1024 * (8 + 256 + 2) + 1024 * (256 + 256 + 2) + 257 * 66),
     ],
 )
 def test_models_have_the_published_numbers_of_parameters(kind, shape, classes, parameters):
@@ -55,39 +55,25 @@ def test_32_pixels_become_the_places_that_are_said(kind, side):
     assert seen == [(side, side)]
 
 
-@pytest.mark.parametrize("kind", ["cnn5", "fedsampling-cnn", "resnet-18", "resnet-34", "mobilenet-v2", "shufflenet-v2"])
-def test_what_is_no_image_or_too_small_is_refused(kind):
-    for shape, words in (((1, 7, 7), "at least"), ((60,), "samples"), (TokenShape(4, 9), "texts of 4 tokens")):
-        with pytest.raises(ScenarioError, match=rf"^learning\.model: {kind} needs images.*{words}"):
+IMAGES = "cnn5", "fedsampling-cnn", "resnet-18", "resnet-34", "mobilenet-v2", "shufflenet-v2"
+OF_TEXTS = (
+    "numbers, and these samples are texts of 4 tokens; allowed here: text-cnn, text-attention, char-lstm; for the task "
+    "'next-token' char-lstm with places = 'each'"
+)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "shape", "words"),
+    [
+        (("cnn3",), (1, 8, 8), "images of at least 22 x 22 pixels, these have 8 x 8"),
+        (IMAGES, (1, 7, 7), "images.*at least"),
+        (IMAGES, (60,), "images.*samples"),
+        (IMAGES, TokenShape(4, 9), "images.*texts of 4 tokens"),
+        (("mlp", "logistic-regression"), TokenShape(4, 9), OF_TEXTS),
+        (("text-cnn", "text-attention", "char-lstm"), (1, 8, 8), "(text|tokens), and these samples are images"),
+    ],
+)
+def test_samples_that_a_model_does_not_take_are_refused(kinds, shape, words):
+    for kind in kinds:
+        with pytest.raises(ScenarioError, match=rf"^learning\.model: {kind} needs {words}"):
             MODELS.make(kind).build(shape, 3)
-
-
-def test_words_are_no_numbers():
-    other = (
-        "allowed here: text-cnn, text-attention, char-lstm; for the task 'next-token' char-lstm with places = 'each'"
-    )
-    for kind in ("mlp", "logistic-regression"):
-        with pytest.raises(
-            ScenarioError, match=f"{kind} needs numbers, and these samples are texts of 4 tokens; {other}"
-        ):
-            MODELS.make(kind).build(TokenShape(4, 9), 3)
-
-
-class Separable(Component):
-    """What the networks of torchvision have inside: grouped convolutions, normalisation, ReLU6, a mean over places."""
-
-    def build(self, shape, classes):
-        return nn.Sequential(
-            *(nn.Conv2d(shape[0], 6, 3, padding=1, bias=False), nn.BatchNorm2d(6), nn.ReLU6(inplace=True)),
-            *(nn.Conv2d(6, 6, 3, groups=6, bias=False), nn.BatchNorm2d(6), nn.ReLU(inplace=True)),
-            *(nn.Conv2d(6, 4, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, classes)),
-        )
-
-
-def test_grouped_convolutions_learn_the_same_in_a_stack():
-    rng = np.random.default_rng(0)
-    images, labels = rng.integers(0, 256, (12, 6, 6, 1), dtype=np.uint8), rng.integers(0, 3, 12)
-    data = Dataset(images, labels, images.copy(), labels.copy(), classes=3, pixel_max=255)
-    setup = TrainingSetup(Separable(), data, LocalTraining(batch_size=6, learning_rate=0.05), 3)
-    one, other = (learned(kind(setup), setup) for kind in (SequentialExecutor, StackedExecutor))
-    np.testing.assert_allclose(one, other, atol=2e-6)

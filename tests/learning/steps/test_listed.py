@@ -86,7 +86,7 @@ def test_digests_know_the_compressor_and_the_client_s_memory(compressor):
         return [update.digest for update in run(half_way_learner(TARGETS, compression=chosen)[0], cohorts)[1]]
 
     once = digests(compressor, [[1]])
-    assert once == digests(compressor, [[1]])
+    assert once == digests(compressor, [[1]]) == digests(compressor.model_copy(update={"coding": "entropy"}), [[1]])
     assert once != digests("none", [[1]])
     assert once != digests(compressor.model_copy(update={"share": 0.75, "levels": 5}), [[1]])
     learner, _ = half_way_learner(TARGETS, compression=compressor)

@@ -104,19 +104,3 @@ def test_memory_counts_what_it_finds_and_keeps_arrays_as_they_were_given():
     store.put_arrays("a", given_arrays)
     given_arrays["model"][0] = 9
     assert store.arrays("a")["model"].tolist() == [0, 1, 2, 3]
-
-
-def test_arrays_in_memory_used_longest_ago_go_first():
-    arrays = {"model": np.zeros(10, dtype=np.float32)}
-    store = MemoryStore(limit_bytes=3 * 40 + 39)
-    for digest in "abc":
-        store.put_arrays(digest, arrays)
-    assert store.arrays("a") is not None
-    store.put_arrays("d", arrays)
-    store.put_arrays("c", arrays)
-    assert [digest for digest in "abcd" if store.arrays(digest) is not None] == ["a", "c", "d"]
-    assert store.array_bytes == 120
-    store.remove_arrays("c")
-    store.remove_arrays("nothing")
-    assert store.arrays("c") is None
-    assert store.array_bytes == 80

@@ -5,20 +5,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import (
-    accuracy_score,
-    f1_score,
-    mean_absolute_error,
-    mean_squared_error,
-    top_k_accuracy_score,
-)
+from sklearn.metrics import accuracy_score, f1_score, mean_absolute_error, mean_squared_error, top_k_accuracy_score
 
-from fedsim import simulate
 from fedsim.errors import DataError
 from fedsim.learning import METRICS, TASKS, Dataset
 from fedsim.learning.tasks.scores import Scores
 from tests.support.literal_rounds import losses_of
-from tests.support.short_runs import of_learning
 
 RNG = np.random.default_rng(3)
 LABELS, TEXTS = RNG.integers(0, 4, 30), RNG.integers(0, 5, (30, 6))
@@ -55,6 +47,7 @@ def test_classification_agrees_with_scikit_learn():
         float(METRICS.make({"kind": "top-k", "k": k}).sums(torch.zeros(4, 4), torch.arange(4)).sum()) for k in (1, 3)
     ]
     assert ranks == [1.0, 3.0]
+    assert not METRICS.make("top-k").sums(torch.full((1, 9), torch.nan), torch.zeros(1, dtype=torch.int64)).any()
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=12))
@@ -94,44 +87,24 @@ def test_next_tokens_count_but_those_that_are_ignored(padding):
 
 
 @pytest.mark.parametrize(
-    ("ignore", "noted"),
-    [
-        ([], []),
-        (0, ["targets of 0 count for nothing (learning.task.ignore): 16 of 32 in training, 4 of 8 in tests"]),
-        ([255], ["targets of 255 count for nothing (learning.task.ignore): 8 of 32 in training, 2 of 8 in tests"]),
-    ],
+    ("places", "ignore"), [((), []), ((5,), []), ((5,), [255])], ids=["a set", "at each place", "padding"]
 )
-def test_background_counts_unless_it_is_ignored(ignore, noted):
-    """Pixels of two classes, with 255 where the class is not known; a model that says 1 everywhere."""
-
-    class One(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.score = torch.nn.Parameter(torch.tensor([0.0, 9.0]))
-
-        def forward(self, x):
-            return self.score.expand(*x.shape, 2)
-
-    y = np.tile([0, 0, 1, 255 if ignore == [255] else 1], (10, 1))
-    learning = {"data": (np.zeros((8, 4), np.float32), y[:8], np.zeros((2, 4), np.float32), y[8:]), "model": One()}
-    task = {"kind": "next-token", "ignore": ignore}
-    history = simulate(of_learning({**learning, "task": task}, rounds=1), store=False)
-    wrong = {0: 0.0}.get(ignore if isinstance(ignore, int) else None, 1 / 2 if not ignore else 2 / 3)
-    assert history.curve("round", "accuracy")[1][0] == pytest.approx(1 - wrong)
-    assert [note.removeprefix("learning.data: ") for note in history.notes] == noted
-
-
-@pytest.mark.parametrize("places", [(), (5,)], ids=["a set", "a set at each place"])
-def test_sets_of_labels_agree_with_scikit_learn(places):
+def test_sets_of_labels_agree_with_scikit_learn_and_padding_counts_for_nothing(places, ignore):
     scores = RNG.normal(size=(30, *places, 4)).astype(np.float32)
-    sets = RNG.integers(0, 2, scores.shape).astype(np.uint8)
-    found = pieces_of(TASKS.make("multi-label"), scores, sets, 4)
-    true, given = sets.reshape(-1, 4), scores.reshape(-1, 4).astype(float)
-    assert found.accuracy == pytest.approx(accuracy_score(true, given > 0), abs=1e-6)
-    for average in ("micro", "macro"):
-        wanted = f1_score(true, given > 0, average=average)
-        assert found.metrics[f"{average}-f1"] == pytest.approx(wanted, abs=1e-12)
-    assert found.loss == pytest.approx(loss_of({"kind": "multi-label"}, scores, sets), rel=1e-6)
+    targets = RNG.integers(0, 2, scores.shape).astype(np.uint8)
+    if ignore:
+        targets[np.arange(5) >= RNG.integers(1, 6, 30)[:, None]] = 255
+        targets[3], targets[5, 0, 1] = 255, 255
+    real, said = targets != 255, scores > 0
+    task = {"kind": "multi-label", "ignore": ignore}
+    found = pieces_of(TASKS.make(task), scores, targets, 4)
+    assert found.loss == pytest.approx(loss_of(task, scores, targets), rel=1e-6)
+    sets = np.ndindex(30, *places)
+    right = [all(said[at][known] == (targets[at] == 1)[known]) for at in sets if (known := real[at]).any()]
+    assert found.accuracy == pytest.approx(np.mean(right), abs=1e-6)
+    assert found.metrics["micro-f1"] == pytest.approx(f1_score((targets == 1)[real], said[real]), abs=1e-12)
+    of_labels = [f1_score((targets == 1)[..., k][real[..., k]], said[..., k][real[..., k]]) for k in range(4)]
+    assert found.metrics["macro-f1"] == pytest.approx(np.mean(of_labels), abs=1e-12)
 
 
 @pytest.mark.parametrize("padding", [None, -7.5, 0.1, 1e12])

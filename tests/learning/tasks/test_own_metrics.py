@@ -21,13 +21,6 @@ class Constant(Metric):
         return scores[:, :1] * 0
 
 
-class Valued(Constant):
-    said: str | None = None
-
-    def value(self, sums, samples):
-        return self.said
-
-
 class Several(Constant):
     def value(self, sums, samples):
         return np.ones(2)
@@ -73,8 +66,6 @@ def scenario(*metrics):
 @pytest.mark.parametrize(
     ("metric", "words"),
     [
-        (Valued(said="high"), r"Valued\.value returned 'high'.*a number; nan where there is none"),
-        (Valued(said=None), r"Valued\.value returned None.*a number; nan where there is none"),
         (Several(), r"Several\.value returned .*a number; nan where there is none"),
         (Wide(), r"metrics: Wide: sums of 10 numbers for each sample are not allowed; allowed: 1, as its width says"),
         (Loss(), r"Loss\.name .*'loss'.*a text, neither empty nor 'loss'"),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fedsim.capabilities import USERS
 from fedsim.errors import ScenarioError
-from fedsim.learning import Dataset, Digits, DirichletPartition, EqualPartition, QuantitySkewPartition
+from fedsim.learning import Digits, DirichletPartition, EqualPartition, QuantitySkewPartition
 from fedsim.learning.data.partitions.by_label import LabelLimitedPartition, ShardsPartition
 from fedsim.learning.data.partitions.contracts import assigned
 from fedsim.learning.data.partitions.natural import NaturalPartition
@@ -71,18 +71,3 @@ def test_a_division_by_users_needs_them():
         assigned(NaturalPartition(), Digits().load(), 4, Streams(0))
     with pytest.raises(ScenarioError, match="'natural' divides by users"):
         NaturalPartition().assign(np.zeros(6, np.int64), 1, 2, Streams(0))
-
-
-def test_users_of_a_data_set_are_checked_and_cut_with_it():
-    images = np.zeros((4, 2, 2, 1), np.uint8)
-    labels = np.arange(4)
-    data = Dataset(images, labels, images, labels, classes=4, pixel_max=1, train_users=np.array([3, 3, 5, 5]))
-    plain = Dataset(images, labels, images, labels, classes=4, pixel_max=1)
-    assert data.digest != plain.digest
-    assert [part.tolist() for part in assigned(NaturalPartition(choose="first"), data, 2, Streams(0))] == [
-        [0, 1],
-        [2, 3],
-    ]
-    assert Digits(train_limit=2).limited(data).train_users.tolist() == [3, 3]
-    with pytest.raises(Exception, match="train_users: int64 of shape"):
-        Dataset(images, labels, images, labels, classes=4, pixel_max=1, train_users=np.arange(3))

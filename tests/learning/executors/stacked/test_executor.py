@@ -1,23 +1,19 @@
 """The stacked executor against a plain loop over torch's own optimisers, and a client alone against a cohort."""
 
 import functools
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import nn
 
-from fedsim import Component
 from fedsim.errors import FedsimError
 from fedsim.learning import MLP, EvaluationJob, LocalTraining, TrainingJob, TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.stacked.executor import StackedExecutor
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.testing import check_executor
-from tests.support.plain_loop import Centred, Convolutions, Dropping, trained
+from tests.support.plain_loop import BRANCHING, Centred, Convolutions, Dropping, Ending, trained
 from tests.support.tiny_images import Tiny
 from tests.support.two_clients import bits
 
@@ -27,22 +23,11 @@ MOMENTUM = LocalTraining(learning_rate=0.05, momentum=0.9, batch_size=4, epochs=
 ADAM = LocalTraining(optimizer="adam", learning_rate=0.01, batch_size=4, epochs=2, keep_optimizer_state=True)
 
 
-class Ending(Component):
-    """Passes scores through a function of the layer and of them."""
-
-    function: Callable[..., Any]
-
-    def build(self, shape, classes):
-        end = type("End", (nn.Module,), {"forward": self.function})
-        return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), classes), end())
-
-
 def shown(layer, scores):
     layer.kept = scores
     return scores.tanh()
 
 
-BRANCHING = Ending(function=lambda _, scores: scores if scores.sum() > 0 else -scores)
 BY_SIZE = Ending(function=lambda _, scores: scores * (1.5 if len(scores) % 2 else 1.0))
 
 
@@ -143,10 +128,7 @@ def test_a_client_gets_the_same_bits_alone_and_in_any_cohort(data):
 
 @pytest.mark.parametrize(
     "model",
-    [
-        pytest.param(MLP(hidden=(5,)), id="perceptron"),
-        pytest.param(Convolutions(), id="norms", marks=pytest.mark.slow),
-    ],
+    [pytest.param(MLP(hidden=(5,)), id="perceptron"), pytest.param(Convolutions(), id="norms", marks=pytest.mark.slow)],
 )
 def test_evaluations_are_those_of_the_sequential_executor_alone_and_together(model):
     setup = setup_of(model)

@@ -34,6 +34,10 @@ LAYERS = {
     "more-activations": lambda: nn.Sequential(nn.Linear(8, 8), nn.ELU(), nn.LeakyReLU(), nn.Softmax(-1), nn.GLU()),
     "dropout": lambda: nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.3)),
     "dropout-2d": lambda: nn.Sequential(nn.Conv2d(1, 6, 3), nn.Dropout2d(0.4)),
+    "dropout-behind-convolutions": lambda: nn.Sequential(
+        *(nn.Conv2d(1, 4, 3), nn.Dropout(0.3), nn.Conv2d(4, 6, 3), nn.Dropout2d(0.3), nn.Conv2d(6, 4, 3)),
+        nn.AlphaDropout(0.3),
+    ),
     "alpha-dropout": lambda: nn.Sequential(nn.Linear(8, 8), nn.AlphaDropout(0.3)),
     "attention": lambda: nn.Sequential(nn.Flatten(1, 2), nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True)),
     "weight-norm": lambda: nn.utils.parametrizations.weight_norm(nn.Conv2d(1, 4, 3)),
@@ -57,12 +61,13 @@ TAKEN = {
     "layer-norm",
     "max-pool",
     "dropout",
+    "dropout-behind-convolutions",
     "embedding",
     "activations",
     "attention",
 }
 # In the default tier: layers of each kind, with draws and statistics, and two that are not taken.
-FEW = {"linear", "conv-2d", "batch-norm", "dropout", "attention", "gru", "tied"}
+FEW = {"linear", "conv-2d", "conv-2d-groups", "batch-norm", "dropout-behind-convolutions", "attention", "gru", "tied"}
 
 
 class Twice(nn.Module):
