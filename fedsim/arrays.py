@@ -1,5 +1,6 @@
 """Types of arrays and of bounded numbers: one name for each, so that signatures read alike."""
 
+import importlib.util
 import sys
 from collections.abc import Callable, Iterator, MutableSequence
 from functools import cache, lru_cache
@@ -87,7 +88,6 @@ def constant(value: float) -> FloatArray:
 
 
 def read_only(array: Array) -> Array:
-    """Return a view that cannot be written on."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -130,15 +130,25 @@ def largest(numbers: FloatArray) -> float:
 
 def normal_quantile(u: FloatArray) -> FloatArray:
     """Return the quantile of the standard normal distribution, of the shape of u."""
-    return _ndtri()(u)
+    return special("ndtri")(u)
 
 
 @cache
-def _ndtri() -> Callable[[FloatArray], FloatArray]:
-    from scipy.special import ndtri  # a tenth of a second that `fedsim --help` need not pay
+def special(name: str) -> Callable[..., FloatArray]:
+    """Return a function of `scipy.special`.
 
-    found: Callable[[FloatArray], FloatArray] = ndtri
-    return found
+    To import that package takes a quarter of a second, a hundredth of it for its compiled functions, which its other
+    parts add nothing to here; so it is left empty while they are loaded.
+    """
+    found = importlib.util.find_spec("scipy.special")
+    if "scipy.special" not in sys.modules and found is not None:
+        sys.modules["scipy.special"] = importlib.util.module_from_spec(found)
+        try:
+            importlib.import_module("scipy.special._ufuncs")
+        finally:
+            del sys.modules["scipy.special"]
+    function: Callable[..., FloatArray] = getattr(importlib.import_module("scipy.special._ufuncs"), name)
+    return function
 
 
 @overload

@@ -62,7 +62,6 @@ _NUMBERS: Final = itertools.count(1)
 
 
 def is_builtin(found: Code) -> bool:
-    """Return whether a class or function is fedsim's own."""
     return found.__module__.partition(".")[0] == _OWN
 
 

@@ -67,7 +67,6 @@ class Foreign(Component):
 
     @property
     def found(self) -> Any:
-        """The class, function or object."""
         return self._held.found
 
     @property

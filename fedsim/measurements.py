@@ -50,7 +50,6 @@ def numbers_up(needs: Collection[str]) -> int:
 
 
 def check_needs(needs: Collection[str]) -> None:
-    """Refuse unknown measurements."""
     for need in needs:
         if need not in (*MEASUREMENTS, *HIDDEN):
             raise ValueError(f"needs: {need!r} is not allowed; it must be some of {', '.join(MEASUREMENTS)}")

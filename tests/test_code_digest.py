@@ -100,13 +100,6 @@ def test_the_whole_module_counts_and_those_that_it_imports(
     assert digest(load()) == before
 
 
-def test_modules_that_the_users_other_modules_import_count(load: Callable[..., ModuleType]) -> None:
-    helpers = HELPERS + "\n    from own_tools import VALUE\n"
-    part = PART.replace("    import own_tools\n", "")
-    digests = [digest(load(part, helpers, tools)) for tools in ("VALUE = 1\n", "VALUE = 2\n")]
-    assert digests[0] != digests[1]
-
-
 def test_packages_without_a_line_in_their_init_count(load: Callable[..., ModuleType], tmp_path: Path) -> None:
     (tmp_path / "own_package").mkdir()
     (tmp_path / "own_package" / "__init__.py").touch()

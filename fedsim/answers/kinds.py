@@ -28,7 +28,7 @@ class AnswerError(Exception):
 class Kind(Protocol):
     """A kind of answer."""
 
-    def __call__(self, answer: object, given: Given) -> Any:
+    def __call__(self, answer: object, given: Given, /) -> Any:
         """Return an answer that fedsim may keep, a copy of what can be changed."""
 
 

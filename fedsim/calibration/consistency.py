@@ -46,13 +46,14 @@ def once(columns: Mapping[str, NDArray[Any]], where: str) -> tuple[dict[str, NDA
 
 def _check_once(name: IntArray, rows: IntArray, columns: Mapping[str, NDArray[Any]], where: str) -> None:
     """Refuse two rows that name one participation, which took some time, and say unlike things of it."""
-    first = np.unique(name, return_index=True)[1]
-    again = np.setdiff1d(np.arange(name.size), first)
+    first, row_of = np.empty(name.max(initial=-1) + 1, dtype=np.int64), np.arange(name.size)
+    first[name[::-1]] = row_of[::-1]
+    again = np.flatnonzero(first[name] != row_of)
     if "end_s" in columns:
         again = again[(columns["end_s"] > columns["start_s"])[rows[again]]]
     if again.size:
         row = int(again[0])
-        above = int(np.flatnonzero(name == name[row])[0])
+        above = int(first[name[row]])
         names = ", ".join(name for name in ("client", *_WHEN) if name in columns)
         raise DataError(
             f"{where}: row {rows[row] + 1} names the participation of row {rows[above] + 1} again ({names}), with "

@@ -160,17 +160,16 @@ def _shifted_exponential(times_s: FloatArray, cut: BoolArray) -> _Tried | None:
     if count < 2:
         return None
     above = np.maximum(times_s - least, 0.0)
-    # The least of n times lies scale / n above the shift.
-    scale = float(above.sum() / (count - 1))
-    shift = max(0.0, least - scale / count)
+    # The least of n times lies scale / n above the shift, those among them that were cut later.
+    scale, at_risk = float(above.sum() / (count - 1)), int(np.count_nonzero(times_s >= least))
+    shift = max(0.0, least - scale / at_risk)
     above = np.maximum(times_s - shift, 0.0)
     loglik = -count * math.log(scale) - float(above.sum()) / scale
-    errors = {"shift_s": scale / count, "scale_s": scale / math.sqrt(count)}
+    errors = {"shift_s": scale / at_risk, "scale_s": scale / math.sqrt(count)}
     return _Tried(loglik, 2, -np.expm1(-above / scale), {"shift_s": shift, "scale_s": scale}, errors)
 
 
 def _other(name: str, times_s: FloatArray, cut: BoolArray) -> _Tried | None:
-    """Return a law of SciPy's with a shape and a scale, from 0 on."""
     from scipy.stats import CensoredData, FitError, gamma, weibull_min
 
     law: Any = {"gamma": gamma, "weibull": weibull_min}[name]

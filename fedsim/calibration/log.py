@@ -14,7 +14,6 @@ from fedsim.errors import DataError
 from fedsim.history.outcomes import NOT_CUT, PHASES, UPLINK, Outcome
 from fedsim.history.schema import PARTICIPATIONS
 from fedsim.inputs.bounds import NUMBER
-from fedsim.inputs.files import MAX_BYTES, check_file
 from fedsim.inputs.tables import IDS, Table, identified, instants, note, origin_of, reading
 from fedsim.inputs.tables.table import Missing
 from fedsim.measurements import MOST_WORK
@@ -68,7 +67,6 @@ class Log:
         return replace(self, spent_s=self.spent_s[:, rows], **changed)
 
     def round_times_s(self) -> FloatArray:
-        """Return from the first start to the last end of each round, shape (r,); none if the log does not say."""
         if self.round is None or self.start_s is None or self.end_s is None:
             return np.zeros(0)
         return round_times_s(self.round, self.start_s, self.end_s)
@@ -93,7 +91,7 @@ def read_log(path: str | Path, rounds: str | Path | None = None) -> Log:
         place = place / "participations.parquet"
         if (place.parent / "clients.parquet").exists():
             beside = _columns(Table.read(place.parent / "clients.parquet"))
-    table = Table.read(check_file(place, MAX_BYTES, DataError))
+    table = Table.read(place)
     table.called(*IDS)
     with reading() as read:
         columns = _columns(table)
@@ -106,7 +104,7 @@ def read_log(path: str | Path, rounds: str | Path | None = None) -> Log:
             note(table.where, f"columns not read: {', '.join(others)}")
     candidates = np.zeros(0, dtype=np.int64)
     if rounds is not None:
-        candidates = Table.read(check_file(rounds, MAX_BYTES, DataError)).whole("candidates")
+        candidates = Table.read(rounds).whole("candidates")
     return _log(columns, candidates, beside, str(place), read.notes)
 
 
@@ -301,6 +299,5 @@ def _cut(outcome: IntArray, cut_in: IntArray, spent_s: FloatArray, where: str, *
 
 
 def _last_phase(spent_s: FloatArray) -> IntArray:
-    """Return the last phase of each participation that took time, shape (n,); the first if none did."""
     spent = np.nan_to_num(spent_s) > 0
     return np.where(spent.any(axis=0), len(PHASES) - 1 - np.argmax(spent[::-1], axis=0), 0)

@@ -135,7 +135,6 @@ def _jitter(options: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
 
 
 def _padded(values: FloatArray, crowd: int, missing: float) -> list[float]:
-    """Return a value for each client of a crowd; those that the log does not know have another one."""
     found = np.full(crowd, missing)
     found[: values.size] = values
     return [float(f"{value:.7g}") for value in found]

@@ -111,7 +111,6 @@ class RateTimes:
         return constant(self.jitter_sigma), constant(self.jitter_sigma**2 / 2)
 
     def expected_s(self, samples: FloatArray) -> FloatArray:
-        """Return samples / speed: the jitter's mean is 1."""
         return samples / self.speed
 
 
@@ -285,7 +284,6 @@ class FedScale(Component):
 
 
 def _phones_ms(u: FloatArray) -> FloatArray:
-    """Return a time for each level: which class, and where in it."""
     share, median_ms, sigma = np.array(_PHONES).T
     ends = np.cumsum(share)
     kind = np.minimum(np.searchsorted(ends, u), share.size - 1)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 
 from fedsim.errors import RunError
@@ -37,8 +36,8 @@ def flat(tables: Tables, table: TableName) -> pa.Table:
             keys = sorted({key for row in maps for key in row})
             columns |= {f"{name}.{key}": pa.array([row.get(key) for row in maps], pa.float64()) for key in keys}
         elif pa.types.is_list(values.type):
-            longest = pc.max(pc.list_value_length(values)).as_py() or 0
             rows = [row or () for row in values.to_pylist()]
+            longest = max(map(len, rows), default=0)
             columns |= {f"{name}.{i}": [row[i] if i < len(row) else None for row in rows] for i in range(longest)}
         else:
             columns[name] = values.cast(pa.string()) if pa.types.is_dictionary(values.type) else values

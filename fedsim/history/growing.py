@@ -85,7 +85,6 @@ class GrowingTable:
         return iter(()) if self._spool is None else self._spool.batches()
 
     def _check(self, given: Mapping[str, Any]) -> None:
-        """Refuse names that the schema refuses."""
         if given.keys() != self._checked:  # the same ones for all rows, as a rule
             self.schema.check(given)
             self._checked = frozenset(given)

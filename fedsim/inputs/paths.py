@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -40,11 +41,10 @@ def _placed(name: str, value: Any, folder: str | Path, *, own: bool) -> Any:
     if not isinstance(value, str):
         return located(value, folder)
     named = name == "path" or (own and name != "kind" and is_file(Path(folder) / value))
-    return absolute(value, folder) if named and value and "\\" not in value else value
+    with suppress(ValueError):  # of a path that the field itself refuses
+        return absolute(value, folder) if named and value else value
+    return value
 
 
-def is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
+def is_file(path: str | Path) -> bool:
+    return os.path.isfile(path)  # noqa: PTH113 (False also for a name that no file can have)

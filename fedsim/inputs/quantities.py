@@ -49,11 +49,7 @@ def _with(prefixes: str, *names: str, size: str = "1") -> dict[str, Decimal]:
 
 
 _BYTES: Final = {"KiB": Decimal(8 * 2**10), "MiB": Decimal(8 * 2**20), "GiB": Decimal(8 * 2**30)}
-_SIZES: Final = {
-    **_with("kKMGT", "bit", "b", "bits"),
-    **_with("kKMGT", "B", "bytes", size="8"),
-    **_BYTES,
-}
+_SIZES: Final = {**_with("kKMGT", "bit", "b", "bits"), **_with("kKMGT", "B", "bytes", size="8"), **_BYTES}
 _RATES: Final = {
     **_with("kKMGT", "bit/s", "bps", "b/s", "bits/s", "bitps"),
     **_with("kKMGT", "B/s", "Bps", "byte/s", "bytes/s", size="8"),

@@ -128,15 +128,20 @@ def prepare(
 
 
 def _built(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> tuple[Blueprint, Executor]:
+    from fedsim.learning.executors.trainer import one_thread
     from fedsim.learning.executors.trials import check_fit
     from fedsim.learning.models.flat_module import build_flat, numerics
     from fedsim.learning.models.narrowing import narrow_models
 
     with own_generators(0), opened_files() as opened:
-        check_fit(setup)
+        with one_thread(setup):
+            check_fit(setup)
+            layout = build_flat(setup.model, setup.data.shape, setup.outputs, setup.seed).layout
         prepared = choice.prepare(setup, samples)
-        layout = build_flat(setup.model, setup.data.shape, setup.outputs, setup.seed).layout
-        behaviour = behaviour_of_training(setup, layout, opened) if trains_by_own_code(setup) else OF_FEDSIM
+        behaviour = OF_FEDSIM
+        if trains_by_own_code(setup):
+            with one_thread(setup):
+                behaviour = behaviour_of_training(setup, layout, opened)
     executor, ratios = prepared.executor, ALGORITHM.checked(setup.algorithm).ratios
     narrow = narrow_models(setup.model, layout, setup.data.shape, setup.outputs, setup.seed, ratios)
     kernels = "".join(f" {name}={os.environ[name]}" for name in _OF_KERNELS if os.environ.get(name))

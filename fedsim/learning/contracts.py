@@ -32,8 +32,8 @@ from fedsim.learning.drawn_samples import Drawn
 from fedsim.learning.evaluation import (
     PENDING_EVALUATION,
     ClientEvaluations,
-    EvaluationsOfClients,
     PendingEvaluation,
+    evaluations_of_clients,
 )
 from fedsim.learning.models.layout import Widths
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
@@ -69,29 +69,22 @@ class Release:
     index: int
 
 
-@dataclass(frozen=True)
-class LabelCounts:
-    """Whole numbers in a table with a row for each client."""
-
-    def __call__(self, answer: object, given: Given) -> IntArray:
-        labels = np.shape(answer)[1] if isinstance(answer, np.ndarray) and answer.ndim == 2 else 1
-        return Numbers(shaped("clients", labels), least=0, dtype=np.int64)(answer, given)
+def label_counts(answer: object, given: Given) -> IntArray:
+    labels = np.shape(answer)[1] if isinstance(answer, np.ndarray) and answer.ndim == 2 else 1
+    return Numbers(shaped("clients", labels), least=0, dtype=np.int64)(answer, given)
 
 
-@dataclass(frozen=True)
-class Measured:
-    """One array for each measurement, with a row for each update; an unknown number is NaN."""
-
-    def __call__(self, answer: object, given: Given) -> dict[str, NDArray[Any]]:
-        if not isinstance(answer, Mapping) or set(answer) != set(given["needs"]):
-            raise AnswerError(in_words(answer), f"arrays of the names {', '.join(given['needs'])}")
-        found, updates = {}, len(given["updates"])
-        for name, column in answer.items():
-            array = np.asarray(column)
-            if array.dtype.kind != "f" or array.shape[:1] != (updates,):
-                raise AnswerError(f"{name} = {in_words(array)}", f"floating-point numbers of {updates} rows")
-            found[name] = array.copy()
-        return found
+def measured(answer: object, given: Given) -> dict[str, NDArray[Any]]:
+    """Check one array for each measurement, with a row for each update; an unknown number is NaN."""
+    if not isinstance(answer, Mapping) or set(answer) != set(given["needs"]):
+        raise AnswerError(in_words(answer), f"arrays of the names {', '.join(given['needs'])}")
+    found, updates = {}, len(given["updates"])
+    for name, column in answer.items():
+        array = np.asarray(column)
+        if array.dtype.kind != "f" or array.shape[:1] != (updates,):
+            raise AnswerError(f"{name} = {in_words(array)}", f"floating-point numbers of {updates} rows")
+        found[name] = array.copy()
+    return found
 
 
 class Lineage(Protocol):
@@ -331,7 +324,7 @@ LEARNER: Final = Contract(
         "remembers": Flag(),
         "widths": OptionalOf(InstanceOf(Widths)),
         "samples": Numbers(shaped("clients"), least=0, dtype=np.int64),
-        "label_counts": OptionalOf(LabelCounts()),
+        "label_counts": OptionalOf(label_counts),
         "work_samples": Numbers(same_shape("client"), least=0),
         "whole_steps": Numbers(same_shape("client"), least=0, most=MOST_WORK),
         "updates": InstanceOf(Sequence),
@@ -340,12 +333,12 @@ LEARNER: Final = Contract(
         "trained": Free(),
         "server_step": Free(),
         "with_state_of": Free(),
-        "measure": Measured(),
+        "measure": measured,
         "deviations": Numbers(shaped("stale"), least=0),
         "probe_losses": Numbers(same_shape("client"), infinite=True, nan=True),
         "probe_samples": Numbers(same_shape("client"), least=0),
         "start_evaluation": PartOf(object, PENDING_EVALUATION, none=True),
-        "evaluate_clients": OptionalOf(EvaluationsOfClients()),
+        "evaluate_clients": OptionalOf(evaluations_of_clients),
         "flush": Free(),
         "export": OptionalOf(InstanceOf(Mapping)),
     },

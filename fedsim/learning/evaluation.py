@@ -79,30 +79,24 @@ class KnownEvaluation:
         return self.evaluation
 
 
-@dataclass(frozen=True)
-class _EvaluationOf:
-    """An evaluation; the loss of a model that has diverged may be NaN."""
-
-    def __call__(self, answer: object, given: Given) -> Evaluation:
-        if not isinstance(answer, Evaluation):
-            raise AnswerError(in_words(answer), "an Evaluation")
-        one = shaped()
-        accuracy = Numbers(one, least=0, most=1, nan=True)(answer.accuracy, given)
-        loss = Numbers(one, infinite=True, nan=True)(answer.loss, given)
-        return replace(answer, accuracy=float(accuracy), loss=float(loss))
+def _evaluation_of(answer: object, given: Given) -> Evaluation:
+    """Check an evaluation; the loss of a model that has diverged may be NaN."""
+    if not isinstance(answer, Evaluation):
+        raise AnswerError(in_words(answer), "an Evaluation")
+    one = shaped()
+    accuracy = Numbers(one, least=0, most=1, nan=True)(answer.accuracy, given)
+    loss = Numbers(one, infinite=True, nan=True)(answer.loss, given)
+    return replace(answer, accuracy=float(accuracy), loss=float(loss))
 
 
-PENDING_EVALUATION: Final = Contract("evaluation", PendingEvaluation, {"done": Flag(), "result": _EvaluationOf()})
+PENDING_EVALUATION: Final = Contract("evaluation", PendingEvaluation, {"done": Flag(), "result": _evaluation_of})
 
 
-@dataclass(frozen=True)
-class EvaluationsOfClients:
-    def __call__(self, answer: object, given: Given) -> ClientEvaluations:
-        if not isinstance(answer, ClientEvaluations):
-            raise AnswerError(in_words(answer), "ClientEvaluations")
-        accuracy = Numbers(shaped("clients"), least=0, most=1, nan=True)(answer.accuracy, given)
-        loss = Numbers(shaped("clients"), infinite=True, nan=True)(answer.loss, given)
-        number = Numbers(shaped("clients"), infinite=True, nan=True)
-        metrics = {name: number(one, given) for name, one in answer.metrics.items()}
-        samples = Numbers(shaped("clients"), least=0, dtype=np.int64)(answer.samples, given)
-        return ClientEvaluations(accuracy, loss, metrics, samples, bool(answer.own), bool(answer.held_out))
+def evaluations_of_clients(answer: object, given: Given) -> ClientEvaluations:
+    if not isinstance(answer, ClientEvaluations):
+        raise AnswerError(in_words(answer), "ClientEvaluations")
+    accuracy = Numbers(shaped("clients"), least=0, most=1, nan=True)(answer.accuracy, given)
+    number = Numbers(shaped("clients"), infinite=True, nan=True)
+    loss, metrics = number(answer.loss, given), {name: number(one, given) for name, one in answer.metrics.items()}
+    samples = Numbers(shaped("clients"), least=0, dtype=np.int64)(answer.samples, given)
+    return ClientEvaluations(accuracy, loss, metrics, samples, bool(answer.own), bool(answer.held_out))

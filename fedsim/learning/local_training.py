@@ -24,7 +24,7 @@ _ROUNDING = 1e-9
 
 
 class LocalTraining(Settings):
-    """Mini-batch training on a client's own data, with mean cross-entropy as loss.
+    """Mini-batch training on a client's own data, down the mean loss of the task.
 
     Every epoch passes once over the client's samples in a new random order, in batches of ``batch_size``.
 

@@ -196,6 +196,8 @@ class Supervised(Component):
         return (self.model_copy(update=own) if own else self)._built(run)
 
     def _built(self, run: TrainingRun) -> Learner:
+        from concurrent.futures import ThreadPoolExecutor
+
         from fedsim.learning.blueprint import prepare
         from fedsim.learning.executors.choice import ExecutorChoice
         from fedsim.learning.executors.contracts import TrainingSetup
@@ -225,7 +227,9 @@ class Supervised(Component):
             self.model, data, self.local, seed, algorithm=self.algorithm, task=task, amplified=amplified
         )
         samples = np.array([part.size for part in rows])
-        blueprint, computing = prepare(setup, run.executor or ExecutorChoice(), samples, kept)
+        with ThreadPoolExecutor(1) as beside:
+            beside.submit(lambda: data.digest)  # which large sets take a while for
+            blueprint, computing = prepare(setup, run.executor or ExecutorChoice(), samples, kept)
         return SupervisedLearner(self, run, setup, blueprint, computing, rows, lambda: divided.tests, notes)
 
 

@@ -206,7 +206,6 @@ class SupervisedLearner:
         level: IntArray | None = None,
         drawn: Drawn | None = None,
     ) -> Sequence[Update]:
-        """Return what each client of a cohort would send; refuse releases without a mechanism."""
         made = releases or {}
         if made and not self.steps.releases:
             raise ScenarioError("privacy: an update is to be released, but the learner has no mechanism")

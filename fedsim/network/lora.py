@@ -145,7 +145,6 @@ class LoRa(Component):
         return LoRaLinks(self, down, up, facts, Directions(up=self.collisions == "aloha"))
 
     def factors(self, snr: FloatArray) -> IntArray:
-        """Return the spreading factor of each client, 0 for those that are not received at all, shape (K,)."""
         with np.errstate(divide="ignore"):
             above_db = linear_to_db(snr)[:, None] - LEAST_SNR_DB
         fast = np.where((above_db >= self.margin_db).any(axis=1), (above_db >= self.margin_db).argmax(axis=1), -1)
@@ -207,7 +206,6 @@ class LoRaLinks(Links):
         return np.asarray(np.minimum(whole_s * part, elapsed_s))
 
     def expected_on_air_s(self, bits: float, *, up: bool) -> FloatArray:
-        """Return the time of a message's packets, none of them lost."""
         duty = self.network.uplink_duty_cycle if up else self.network.downlink_duty_cycle
         whole_s, _ = self.network.periods_s(bits, self.up if up else self.down, duty)
         return np.asarray(duty * whole_s)

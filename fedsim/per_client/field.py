@@ -106,7 +106,6 @@ class PerClient(Slot):
 
 
 def _each(values: Any, number: SchemaValidator) -> tuple[Any, ...]:
-    """Return the numbers of a list, each validated under its own place."""
     if not values:
         raise refusal("too_short", "a list has one number for each client")
     found = []
@@ -180,7 +179,6 @@ def by_value(values: Values, ask: Callable[[IntArray | slice, float], FloatArray
 
 
 def _annotations(part: type[BaseModel], name: str) -> list[Any]:
-    """Return the annotations of a field, also of one that may be None."""
     field = part.model_fields[name]
     choices = getattr(field.annotation, "__args__", ())
     return [*field.metadata, *(item for choice in choices for item in getattr(choice, "__metadata__", ()))]

@@ -77,7 +77,6 @@ class _Quantiles(Component):
         return self
 
     def values(self, clients: int, streams: Streams, field: str) -> FloatArray:
-        """Return the quantile at a level that each client draws, shape (clients,)."""
         return self.quantile(streams.uniform(f"per-client {field}", np.arange(clients)))
 
     @abstractmethod
@@ -106,7 +105,6 @@ class Uniform(_Quantiles):
         return np.asarray(self.least + (self.greatest - self.least) * u)
 
     def limits(self) -> Limits:
-        """Return the two numbers."""
         return Limits(self.least, self.greatest)
 
 
@@ -137,7 +135,6 @@ class LogNormal(_Quantiles):
         return np.clip(drawn, *self.limits())
 
     def limits(self) -> Limits:
-        """Return the limits that are given, or 0 and `inf`."""
         given = Limits(self.least or 0.0, math.inf if self.greatest is None else self.greatest)
         return Limits(self.median, self.median) if self.sigma == 0 else given
 
@@ -166,7 +163,6 @@ class Normal(_Quantiles):
         return np.clip(drawn, *self.limits())
 
     def limits(self) -> Limits:
-        """Return the limits that are given, or minus and plus `inf`."""
         least, greatest = self.least, self.greatest
         given = Limits(-math.inf if least is None else least, math.inf if greatest is None else greatest)
         return Limits(self.mean, self.mean) if self.std == 0 else given
@@ -198,7 +194,6 @@ class Choice(_Quantiles):
         return np.asarray(np.array(self.of)[drawn])
 
     def limits(self) -> Limits:
-        """Return the least and the greatest of the numbers."""
         return Limits(min(self.of), max(self.of))
 
 

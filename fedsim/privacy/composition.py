@@ -5,6 +5,7 @@ accountants of the library dp-accounting (``pip install 'fedsim-des[dp]'``) give
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, Protocol
 
 from pydantic import Field
@@ -143,26 +144,27 @@ class PrivacyLoss(_ByLibrary):
         return _library().pld.PLDAccountant()
 
 
+@dataclass
 class GaussianLedger:
     """Releases with normal noise, composed by an accountant of dp-accounting."""
 
-    def __init__(
-        self, accountant: Any, delta: float, release_delta: float, rate: float | None, least_multiplier: float
-    ) -> None:
-        self._accountant, self._delta, self._release_delta, self._rate = accountant, delta, release_delta, rate
-        self._least_multiplier = least_multiplier
+    accountant: Any
+    delta: float
+    release_delta: float
+    rate: float | None
+    least_multiplier: float
 
     def add(self, epsilon: float) -> float:
-        library, multiplier = _library(), noise_multiplier(epsilon, self._release_delta)
-        if multiplier < self._least_multiplier:
+        library, multiplier = _library(), noise_multiplier(epsilon, self.release_delta)
+        if multiplier < self.least_multiplier:
             raise ScenarioError(
                 f"privacy.composition: a release of {epsilon:.6g} epsilon has noise of {multiplier:.3g} times its "
                 f"sensitivity, too little to compose; allowed: terms of the budget with at least "
-                f"{self._least_multiplier:g} times, or leave the composition out"
+                f"{self.least_multiplier:g} times, or leave the composition out"
             )
         event = library.GaussianDpEvent(multiplier)
-        self._accountant.compose(event if self._rate is None else library.PoissonSampledDpEvent(self._rate, event))
-        return float(self._accountant.get_epsilon(self._delta))
+        self.accountant.compose(event if self.rate is None else library.PoissonSampledDpEvent(self.rate, event))
+        return float(self.accountant.get_epsilon(self.delta))
 
 
 def _library() -> Any:

@@ -188,8 +188,11 @@ MECHANISM: Final = Contract(
 )
 
 
-class Exempting(Component):
-    """What mechanisms may leave in clear."""
+class ClippedNoise(Component):
+    """Clipping, then noise on each coordinate that is not exempt; what derives from it states both."""
+
+    variance: ClassVar[float]
+    """Of noise of scale 1."""
 
     exempt_buffers: bool = False
     noise_statistics: bool = False
@@ -203,25 +206,13 @@ class Exempting(Component):
             )
         return self
 
-    def _clear(self, buffers: Mask) -> Mask:
-        """Return which coordinates are exempt, shape (d,)."""
-        return buffers & self.exempt_buffers
-
-
-class ClippedNoise(Exempting):
-    """Clipping, then noise on each coordinate that is not exempt; what derives from it states both."""
-
-    variance: ClassVar[float]
-    """Of noise of scale 1."""
-
     @property
     def clipping_norm(self) -> float:
         return 0.5 * self.sensitivity
 
     @property
     @abstractmethod
-    def sensitivity(self) -> float:
-        """Most by which two clipped updates differ."""
+    def sensitivity(self) -> float: ...
 
     @abstractmethod
     def scale(self, epsilon: float) -> float: ...
@@ -233,23 +224,31 @@ class ClippedNoise(Exempting):
     def _drawn(self, scale: float, size: int, rng: np.random.Generator) -> NDArray[np.float64]: ...
 
     def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector:
-        values, clear = finite(update, epsilon, buffers), self._clear(buffers)
-        noisy = self._bounded(values, clear) + self.noise(epsilon, buffers, rng)
-        return in_clear(update, np.clip(noisy, -_LARGEST, _LARGEST), clear)
+        return self._sent(update, buffers, self.noise(epsilon, buffers, rng))
 
     def clipped(self, update: Vector, buffers: Mask) -> Vector:
-        values, clear = finite(update, 0.0, buffers), self._clear(buffers)
-        return in_clear(update, self._bounded(values, clear), clear)
+        return self._sent(update, buffers, np.zeros(buffers.size))
 
     def noise(self, epsilon: float, buffers: Mask, rng: np.random.Generator) -> FloatArray:
         """Return the noise of a release; a number is drawn for each coordinate, exempt or not."""
         return np.where(self._clear(buffers), 0.0, self._drawn(self.scale(epsilon), buffers.size, rng))
 
     def noise_energy(self, epsilon: float, buffers: Mask) -> float:
-        """Return the variance of the noise for each coordinate that is not exempt."""
         with np.errstate(over="ignore"):
             squared = float(np.square(self.scale(epsilon)))
         return float(np.count_nonzero(~self._clear(buffers)) * self.variance * squared)
+
+    def _clear(self, buffers: Mask) -> Mask:
+        return buffers & self.exempt_buffers
+
+    def _sent(self, update: Vector, buffers: Mask, noise: FloatArray) -> Vector:
+        """Return a clipped update with noise, and the update itself at the coordinates in clear."""
+        if update.ndim != 1 or update.shape != buffers.shape:
+            raise ValueError(f"buffers: shape {buffers.shape} does not mark an update of shape {update.shape}")
+        values = np.nan_to_num(update.astype(np.float64), posinf=_LARGEST, neginf=-_LARGEST)
+        clear = self._clear(buffers)
+        noisy = np.clip(self._bounded(values, clear) + noise, -_LARGEST, _LARGEST)
+        return np.where(clear, update, noisy.astype(np.float32))
 
 
 class _LaplaceNoise(ClippedNoise):
@@ -260,7 +259,6 @@ class _LaplaceNoise(ClippedNoise):
         return 0.0
 
     def scale(self, epsilon: float) -> float:
-        """Return the mean size of the noise on a coordinate: the sensitivity over epsilon."""
         return laplace_scale(self.sensitivity, epsilon)
 
     def _drawn(self, scale: float, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -320,32 +318,14 @@ class CoordinateClampLaplace(_LaplaceNoise):
 
     @property
     def sensitivity(self) -> float:
-        """The width ``delta_f`` of the interval of a coordinate."""
         return self.delta_f
 
 
 def laplace_scale(sensitivity: float, epsilon: float) -> float:
     """Return the mean size of noise that makes a number of that sensitivity private, cut where floats end."""
-    _check(epsilon)
-    return float(min(sensitivity / max(epsilon, _SMALLEST_EPSILON), _LARGEST_SCALE))
-
-
-def _check(epsilon: float) -> None:
     if not epsilon >= 0:
         raise ValueError(f"epsilon: {epsilon!r} is not allowed; it must be at least 0")
-
-
-def finite(update: Vector, epsilon: float, buffers: Mask) -> NDArray[np.float64]:
-    """Return the update in float64 without NaN and infinities, after a check of the arguments."""
-    _check(epsilon)
-    if update.ndim != 1 or update.shape != buffers.shape:
-        raise ValueError(f"buffers: shape {buffers.shape} does not mark an update of shape {update.shape}")
-    return np.nan_to_num(update.astype(np.float64), posinf=_LARGEST, neginf=-_LARGEST)
-
-
-def in_clear(update: Vector, released: NDArray[np.float64], clear: Mask) -> Vector:
-    """Return released values as they are sent, and the update itself at the coordinates in clear."""
-    return np.where(clear, update, released.astype(np.float32))
+    return float(min(sensitivity / max(epsilon, _SMALLEST_EPSILON), _LARGEST_SCALE))
 
 
 MECHANISMS: Final = Registry(

@@ -22,20 +22,16 @@ class ReleaseFacts:
 
     def columns(self, epsilon: FloatArray, number: IntArray) -> dict[str, NDArray[Any] | float]:
         """Return the columns of releases by name, each a number or one element per release."""
-        calibrated = MECHANISM.checked(self.mechanism) if isinstance(self.mechanism, CalibratedNoise) else None
-        composed = None if self.composition is None else self.composition.delta
-        if calibrated is None:
-            unknown = np.nan
-            delta = unknown if composed is None else composed
-            return {"clipping_norm": unknown, "sensitivity": unknown, "noise_scale": unknown, "delta": delta}
-        scale: NDArray[Any] | float = np.nan
-        if self.server is None:
-            # Few costs differ: they are terms of one budget.
-            costs, place = np.unique(epsilon, return_inverse=True)
-            scale = np.array([calibrated.scale(cost) for cost in costs.tolist()])[place]
-        return {
-            "clipping_norm": calibrated.clipping_norm,
-            "sensitivity": calibrated.sensitivity if self.server is None else np.nan,
-            "noise_scale": scale,
-            "delta": np.minimum(number * calibrated.delta, 1.0) if composed is None else composed,
-        }
+        found: dict[str, NDArray[Any] | float]
+        found = dict.fromkeys(("clipping_norm", "sensitivity", "noise_scale", "delta"), np.nan)
+        if isinstance(self.mechanism, CalibratedNoise):
+            calibrated = MECHANISM.checked(self.mechanism)
+            found |= {"clipping_norm": calibrated.clipping_norm, "delta": np.minimum(number * calibrated.delta, 1.0)}
+            if self.server is None:
+                # Few costs differ: they are terms of one budget.
+                costs, place = np.unique(epsilon, return_inverse=True)
+                scale = np.array([calibrated.scale(cost) for cost in costs.tolist()])[place]
+                found |= {"sensitivity": calibrated.sensitivity, "noise_scale": scale}
+        if self.composition is not None:
+            found["delta"] = self.composition.delta
+        return found

@@ -87,7 +87,6 @@ def with_model(history: History, folder: Path) -> History:
 
 
 def read_model(folder: Path, model: ModelPart | str | None = None, after_round: int | None = None) -> TrainedModel:
-    """Return a model of the run in a folder; see `load_model`."""
     name = MODEL if after_round is None else model_of_round(after_round)
     path = located(folder, name)
     if not path.exists():

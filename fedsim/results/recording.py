@@ -122,7 +122,7 @@ def _record(
             if own:
                 say(f"{path}: {', '.join(own)}: known by code, files, environment and module variables")
             _check_own_parts(folder, computing["data_dir"])
-            return _finished_before(folder)
+            return _finished_before(folder, computing["data_dir"])
         saver = Saver(folder, save_models, say)
 
         def after_round(progress: Progress) -> None:
@@ -202,7 +202,7 @@ def _check_own_parts(folder: RunFolder, data_dir: str | Path | None) -> None:
         folder.check_same(again.context.learner.data_digest)
 
 
-def _finished_before(folder: RunFolder) -> History:
+def _finished_before(folder: RunFolder, data_dir: str | Path | None) -> History:
     """Return the history of a finished run; a summary or a figure that is gone is made again from its tables."""
     history = read_run(folder.path)
     gone = folder.missing()
@@ -210,15 +210,25 @@ def _finished_before(folder: RunFolder) -> History:
         raise RunError(f"{folder.path}: lacks {', '.join(lost)}, which its run wrote; --force runs the scenario again")
     if gone:
         if SUMMARY in gone:
-            known = doubts_of(folder.scenario) + remarks_of(folder.scenario)
             history = with_fields(
                 history,
-                remarks=known + _ended_early(folder.scenario, history),
+                remarks=_foreseen(folder.scenario, data_dir) + _ended_early(folder.scenario, history),
                 **asked_of(folder.scenario, history.digest or folder.scenario.digest()),
             )
         write_results(folder.path, folder.scenario, history)
         folder.written_again()
     return history
+
+
+def _foreseen(scenario: Scenario, data_dir: str | Path | None) -> tuple[str, ...]:
+    """Return what is known before a run; of the scenario alone where its data or parts are gone."""
+    try:
+        return Simulation(scenario, data_dir=data_dir, store=False).foreseen
+    except Exception as error:
+        gone = (
+            "the summary was made anew, and without notes on data and times of clients, since the run cannot be built"
+        )
+        return (*doubts_of(scenario), *remarks_of(scenario), f"{gone}: {str(error).partition(chr(10))[0]}")
 
 
 def _ended_early(scenario: Scenario, history: History) -> tuple[str, ...]:

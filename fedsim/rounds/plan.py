@@ -127,11 +127,9 @@ class Plan:
 
     @property
     def everyone(self) -> IntArray:
-        """Positions of all members."""
         return positions(self.client.size)
 
     def bits_of(self, phase: int, members: IntArray) -> FloatArray:
-        """Return the size of each member's message in downlink or uplink."""
         bits = self.bits[phase // 2]
         return filled(members.size, bits) if is_one(bits) else np.asarray(bits)[members]
 
@@ -143,7 +141,6 @@ class Plan:
 
     @property
     def works_whole(self) -> bool:
-        """Whether every member does all of its work."""
         return all_equal(self.work, 1.0)
 
     def whole_s(self, members: IntArray | slice = slice(None)) -> FloatArray:

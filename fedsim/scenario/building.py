@@ -71,7 +71,6 @@ def build_server(
     *,
     decisions: Decisions | None = None,
 ) -> Server:
-    """Return the server process of a run, on its clock."""
     clients = Clients(context.clients)
     env = clients.env
     recorder.widen({name: doc for effect in clients.effects for name, doc in effect.adds.items()})
@@ -205,7 +204,6 @@ def build_run(
 
 
 def _online(scenario: Scenario, setup: RunSetup) -> Availability:
-    """Return when clients are online."""
     model = scenario.devices.availability
     online = AVAILABILITY_MODEL.checked(model).build(setup)
     if not isinstance(online, Availability):

@@ -32,7 +32,6 @@ def _unusual(scenario: Scenario) -> Iterator[str]:
 
 
 def _values(table: object, path: str) -> Iterator[tuple[str, str, list[float]]]:
-    """Yield path, unit and values of each field with a unit."""
     units = units_of(type(table)) if isinstance(table, BaseModel) else {}
     for name, inner in nested(table):
         where = f"{path}.{name}" if path else name
@@ -82,7 +81,8 @@ def _of_rounds(scenario: Scenario) -> Iterator[str]:
         )
     asked = policy.traits.cohort_size
     if isinstance(cohort, int) and asked not in (None, cohort):
-        yield f"selector.cohort = {cohort} is not used: rounds.policy asks for {asked} clients a round"
+        of = f" of crowd.clients = {clients}: all that are there take part" if (asked or 0) > clients else ""
+        yield f"selector.cohort = {cohort} is not used: rounds.policy asks for {asked} clients a round{of}"
     elif isinstance(cohort, int) and cohort == clients > 1 and scenario.rounds.edges is None:
         yield (
             f"selector.cohort = {cohort} is the whole crowd: every client that is there takes part, unless the "

@@ -27,7 +27,7 @@ def check_files(value: object) -> None:
 
 def without_folders(described: Any, value: object) -> Any:
     """Return the tables of a part in which files that can be read have their names alone."""
-    named = {path: Path(path).name for _, path in files_of(value) if is_file(Path(path))}
+    named = {path: Path(path).name for _, path in files_of(value) if is_file(path)}
 
     def shorter(inner: Any) -> Any:
         if isinstance(inner, dict):
@@ -48,7 +48,7 @@ def files_of(value: object, way: tuple[str, ...] = ()) -> Iterator[tuple[str, st
         defaults = {name: one.default for name, one in parameters_of(value.found).items()}
         own, entries = True, iter({**defaults, **value.options}.items())
     for name, inner in entries:
-        if isinstance(inner, str) and (name == "path" or (own and is_file(Path(inner)))):
+        if isinstance(inner, str) and (name == "path" or (own and is_file(inner))):
             yield ".".join((*way, name)), inner
         else:
             yield from files_of(inner, (*way, name))

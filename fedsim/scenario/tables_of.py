@@ -34,5 +34,4 @@ def read_tables(scenario: Scenario) -> tuple[str, ...]:
 
 
 def _reads(part: object) -> bool:
-    """Return whether a part that is all fedsim's own names a file."""
     return any(files_of(part)) and not user_code(part)

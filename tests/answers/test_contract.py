@@ -7,8 +7,6 @@ import pytest
 
 from fedsim.answers import (
     Contract,
-    Free,
-    InstanceOf,
     Number,
     Numbers,
     PartOf,
@@ -216,8 +214,3 @@ def test_a_method_of_a_class_is_attributed_to_the_class_and_fedsims_own_to_none(
         divmod(1, 0)
     with pytest.raises(ScenarioError), attributing():
         raise ScenarioError("no")
-
-
-def test_free_and_instances():
-    assert Free()(3, {}) == 3
-    assert InstanceOf(int)(3, {}) == 3

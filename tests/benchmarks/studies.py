@@ -3,6 +3,7 @@
     python tests/benchmarks/studies.py quickstart   # 60 runs that learn, beside a loop; then the same study once more
     python tests/benchmarks/studies.py timing       # 1,000 runs without learning, beside the time of their events
     python tests/benchmarks/studies.py rounds       # rounds a minute without learning, by network and selector
+    python tests/benchmarks/studies.py ray          # a run whose clients are trained on two Ray nodes of this machine
 
 Seconds of processor count all processes. ``--runs`` makes fewer runs; each has a store of its own, empty at first.
 """
@@ -56,8 +57,11 @@ def quickstart(runs: int, folder: Path) -> None:
     loop_s, loop_cpu_s = spent(LOOP.format(**given), folder / "loop")
     sweep_s, sweep_cpu_s = spent(SWEEP.format(**given), folder / "sweep")
     again_s, again_cpu_s = spent(SWEEP.format(**given), folder / "sweep")
-    spent_s = {"loop": (loop_s, loop_cpu_s), "sweep": (sweep_s, sweep_cpu_s), "again": (again_s, again_cpu_s)}
-    for name, (wall_s, cpu_s) in spent_s.items():
+    for name, wall_s, cpu_s in (
+        ("loop", loop_s, loop_cpu_s),
+        ("sweep", sweep_s, sweep_cpu_s),
+        ("again", again_s, again_cpu_s),
+    ):
         print(f"{name:<8}{6 * seeds:>4} runs {wall_s:>8.1f} s, {cpu_s:>8.1f} s of processor")
     ratios = sweep_cpu_s / loop_cpu_s, sweep_s / loop_s
     print("sweep over loop: {:.3f} of the processor time, {:.3f} of the wall time".format(*ratios))
@@ -87,11 +91,35 @@ def rounds(count: int, _: Path) -> None:
     assert "torch" not in sys.modules
 
 
+def ray(count: int, _: Path) -> None:
+    from ray.cluster_utils import Cluster
+
+    local = {"optimizer": "sgd", "learning_rate": 0.1, "epochs": 4, "batch_size": 10}
+    changes = {"learning.model": {"kind": "mlp", "hidden": [512, 256]}, "learning.local": local, "rounds.count": count}
+    scenario = Scenario.load(QUICKSTART).replace({**changes, "rounds.policy": "wait-for-all"})
+    scenario = scenario.replace({"selector": {"kind": "uniform", "cohort": 20}})
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    cluster.add_node(num_cpus=1)
+    os.environ["RAY_ADDRESS"] = cluster.address
+    took_s, tables = {}, {}
+    # The first run on the cluster starts its actors, which last until the executor is gone.
+    for name, executor, actors in (("sequential", "sequential", 0), ("1 actor", "ray", 1), ("2 actors", "ray", 2)):
+        os.environ["FEDSIM_RAY_ACTORS"] = str(actors)
+        simulation = Simulation(scenario, executor=executor, store=False)
+        begun_s = time.perf_counter()
+        tables[name] = simulation.run().tables()
+        took_s[name] = time.perf_counter() - begun_s
+        ratio = took_s[name] / took_s["sequential"]
+        print(f"{name:<12}{20 * count} clients in {took_s[name]:.2f} s, {ratio:.2f} of the sequential executor")
+    assert tables["sequential"] == tables["1 actor"] == tables["2 actors"]
+    cluster.shutdown()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    known = {"quickstart": (quickstart, 60), "timing": (timing, 1000), "rounds": (rounds, 5000)}
+    known = {"quickstart": (quickstart, 60), "timing": (timing, 1000), "rounds": (rounds, 5000), "ray": (ray, 10)}
     parser.add_argument("what", choices=known)
-    parser.add_argument("--runs", type=int, default=None, help="or rounds (default: 60, 1000, 5000)")
+    parser.add_argument("--runs", type=int, default=None, help="or rounds (default: 60, 1000, 5000, 10)")
     given = parser.parse_args()
     measure, usual = known[given.what]
     with tempfile.TemporaryDirectory() as folder:

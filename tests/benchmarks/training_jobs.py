@@ -4,7 +4,7 @@ The loop is what a reader of PyTorch's tutorials writes: `load_state_dict`, a fr
 `backward`, `step`, and a sum of state dictionaries; images are scaled and on the device before it starts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,9 +86,27 @@ class ResNet18(Component):
         return module
 
 
+def plain_mlp() -> nn.Module:
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
+
+
+def plain_cnn3() -> nn.Module:
+    """Return the model of J4, its layers in the order of the PAUSE code."""
+    layers: list[nn.Module] = []
+    for inputs, outputs in ((3, 32), (32, 64), (64, 128)):
+        layers += [nn.Conv2d(inputs, outputs, 3), nn.ReLU(), nn.MaxPool2d(2), nn.BatchNorm2d(outputs)]
+    layers.append(nn.Flatten())
+    for inputs, outputs in ((512, 128), (128, 64), (64, 32)):
+        layers += [nn.Linear(inputs, outputs), nn.ReLU(), nn.BatchNorm1d(outputs)]
+    return nn.Sequential(*layers, nn.Linear(32, 10))
+
+
 @dataclass(frozen=True)
 class Job:
-    """A training job; executors do `longer` times as many rounds as the loop: what a run costs once is of no update."""
+    """A training job; `lines` are by device and precision the ratio to the plain loop that passes, and the goal.
+
+    Executors do `longer` times as many rounds as the loop: what a run costs once is of no update.
+    """
 
     what: str
     clients: int
@@ -97,10 +115,11 @@ class Job:
     data: DatasetPart
     model: ModelPart
     local: LocalTraining
+    lines: dict[tuple[str, str], tuple[float | None, float | None]]
+    plain: Callable[[], nn.Module] | None = None
     longer: int = 1
 
 
-ON_A_GPU_ONLY = {"R18"}
 JOBS = {
     "J1": Job(
         "1000 clients x 50 samples 3x32x32, cohort 50, batch 10, CNN 32-64-64-128",
@@ -108,6 +127,7 @@ JOBS = {
         Noise(samples=50_000),
         SmallCNN(convolutions=(32, 64, 64), dense=(128,)),
         LocalTraining(learning_rate=0.01, batch_size=10),
+        {("cpu", "float32"): (1.9, 3.0), ("cpu", "bfloat16"): (2.8, 3.0), ("cuda", "float32"): (25.0, None)},
     ),
     "J2": Job(
         "digits, 100 clients, cohort 20, batch 7, five epochs, MLP 64-32",
@@ -115,7 +135,9 @@ JOBS = {
         Shortened(of="digits"),
         MLP(hidden=(64, 32)),
         LocalTraining(learning_rate=0.05, batch_size=7, epochs=5),
-        longer=10,
+        {("cpu", "float32"): (10.0, 25.0), ("cuda", "float32"): (80.0, None)},
+        plain_mlp,
+        10,
     ),
     "J3": Job(
         "30 clients x 2000 samples 1x28x28, cohort 5, batch 50, CNN 8-16-16-32-32",
@@ -123,6 +145,7 @@ JOBS = {
         Noise(samples=60_000, height=28, channels=1),
         SmallCNN(convolutions=(8, 16, 16), dense=(32, 32)),
         LocalTraining(learning_rate=0.05, batch_size=50),
+        {("cpu", "float32"): (1.7, 3.0), ("cpu", "bfloat16"): (None, 3.0), ("cuda", "float32"): (7.0, None)},
     ),
     "J4": Job(
         "CIFAR-10, 30 clients, cohort 5, batch 20, Adam whose state is kept, cnn3 with batch normalisation",
@@ -130,6 +153,8 @@ JOBS = {
         Shortened(of="cifar-10"),
         CNN3(),
         LocalTraining(optimizer="adam", learning_rate=0.01, batch_size=20, max_batches=100, keep_optimizer_state=True),
+        {("cpu", "float32"): (2.0, None), ("cuda", "float32"): (12.0, None)},
+        plain_cnn3,
     ),
     "R18": Job(
         "CIFAR-10, 3500 clients, cohort 20, batch 10, ResNet-18 (FedSUV, Table 1)",
@@ -137,6 +162,7 @@ JOBS = {
         Shortened(of="cifar-10"),
         ResNet18(),
         LocalTraining(learning_rate=0.01, batch_size=10),
+        {("cuda", "float32"): (12.0, None)},
     ),
 }
 
@@ -147,13 +173,14 @@ class PlainLoop:
     def __init__(self, job: Job, data: Dataset, rows: Sequence[IntArray], device: str) -> None:
         torch.manual_seed(0)
         self._job, self._rows, self._device = job, [torch.from_numpy(part).to(device) for part in rows], device
-        self._module = job.model.build(data.shape, data.classes).to(device)
+        self._module = (job.plain or (lambda: job.model.build(data.shape, data.classes)))().to(device)
         scaled = torch.from_numpy(data.train_x.copy()).permute(0, 3, 1, 2).float().mul_(2.0 / data.pixel_max).sub_(1.0)
         self._images = scaled.contiguous().to(device)
         self._labels = torch.from_numpy(data.train_y.copy()).to(device)
         self._moments: dict[int, dict] = {}
 
     def rounds(self, cohorts: Sequence[IntArray]) -> None:
+        """Train each cohort from the mean model of the one before."""
         model = {name: value.clone() for name, value in self._module.state_dict().items()}
         for cohort in cohorts:
             share = 1.0 / len(cohort)
@@ -167,6 +194,7 @@ class PlainLoop:
             torch.cuda.synchronize()
 
     def _train(self, client: int, model: StateDict) -> float:
+        """Train one client; return its mean loss."""
         module, local, rows = self._module, self._job.local, self._rows[client]
         module.load_state_dict(model)
         module.train()

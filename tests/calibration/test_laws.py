@@ -40,6 +40,10 @@ def test_errors_are_those_of_the_size_of_the_sample():
     found = fit_law(LATENCY_LAWS.make(LAWS[0]).quantile(LEVELS), UNCUT)
     assert found.errors["sigma"] == pytest.approx(0.6 / np.sqrt(2 * SIZE), rel=0.01)
     assert found.errors["median_s"] == pytest.approx(2.0 * 0.6 / np.sqrt(SIZE), rel=0.01)
+    # Every time could have been the least, also those that a deadline cuts.
+    times_s, limit_s = LATENCY_LAWS.make(LAWS[3]).quantile(LEVELS), 0.5
+    found = fit_law(np.minimum(times_s, limit_s), times_s > limit_s)
+    assert (found.kind, found.errors["shift_s"]) == ("shifted-exponential", pytest.approx(2.0 / SIZE, rel=0.01))
 
 
 @pytest.mark.parametrize("values", [np.zeros(50), np.full(50, 0.25)])

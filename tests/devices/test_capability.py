@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 from fedsim.devices import COMPUTE_TIMES
-from fedsim.devices.heterogeneity import LogNormal
 from fedsim.network import NETWORKS
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
+from tests.support.media import of_crowd
 
 CLIENTS = 40_000
 EACH = np.arange(CLIENTS)
@@ -54,7 +54,7 @@ def test_the_published_entries_could_be_drawn():
 @pytest.mark.statistical
 def test_quantiles_of_phones():
     """Share of generated phones up to each published quantile of 978, in ms, and the tails themselves."""
-    phones = COMPUTE_TIMES.make({"kind": "fedscale", "law": "phones"}).build(RunSetup(CLIENTS, Streams(3)))
+    phones = of_crowd(COMPUTE_TIMES.make({"kind": "fedscale", "law": "phones"}), CLIENTS, 3)
     ms = phones.expected_s(np.ones(CLIENTS)) * 1000 / 3
     published = {0.01: 49, 0.05: 60, 0.1: 69, 0.25: 96, 0.5: 172, 0.75: 309, 0.9: 476, 0.95: 559, 0.99: 1650}
     for level, value in published.items():
@@ -66,16 +66,3 @@ def test_quantiles_of_phones():
     assert highest == pytest.approx(1650, rel=0.3)
     assert np.log(ms).mean() == pytest.approx(5.19, abs=0.02)
     assert np.log(ms).std() == pytest.approx(0.78, abs=0.02)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("variation", [0.009, 0.022, 0.05, 0.18])
-def test_noise_from_round_to_round_can_be_that_of_phones(variation):
-    """Published coefficients of variation over 21 phones: quartiles 0.009, 0.022 and 0.05, one in ten above 0.18."""
-    jitter = {"kind": "log-normal", "sigma": math.sqrt(math.log1p(variation**2))}
-    law = COMPUTE_TIMES.make({"kind": "fedscale", "batch_size": 5, "steps": 4, "jitter": jitter})
-    assert isinstance(law.jitter, LogNormal)
-    times = law.build(RunSetup(CLIENTS, Streams(4)))
-    relative = times.duration_s(EACH, 7, np.zeros(CLIENTS)) / times.expected_s(np.zeros(CLIENTS))
-    assert relative.std() / relative.mean() == pytest.approx(variation, rel=0.05)
-    assert relative.mean() == pytest.approx(1.0, abs=5 * variation / math.sqrt(CLIENTS))

@@ -8,9 +8,8 @@ from pydantic import ValidationError
 from scipy import stats
 
 from fedsim.devices import COMPUTE_TIMES, HETEROGENEITY_LAWS, Devices, Never, Rate, ZeroCompute
-from fedsim.run_setup import RunSetup
-from fedsim.streams import Streams
 from tests.support.bounds import dkw
+from tests.support.media import of_crowd
 
 CLIENTS = 20_000
 KS_LIMIT = dkw(CLIENTS)
@@ -18,7 +17,7 @@ KS_LIMIT = dkw(CLIENTS)
 
 @pytest.mark.statistical
 def test_speeds_are_log_normal_around_the_median():
-    times = Rate(samples_per_s=50.0, spread_sigma=0.5).build(RunSetup(CLIENTS, Streams(1)))
+    times = of_crowd(Rate(samples_per_s=50.0, spread_sigma=0.5), CLIENTS, 1)
     speed = 1 / times.expected_s(np.ones(CLIENTS))
     assert stats.kstest(speed, stats.lognorm(0.5, scale=50.0).cdf).statistic < KS_LIMIT
 
@@ -26,34 +25,22 @@ def test_speeds_are_log_normal_around_the_median():
 @pytest.mark.statistical
 def test_jitter_is_log_normal_with_mean_one():
     sigma = 0.3
-    times = Rate(samples_per_s=1.0, spread_sigma=0.0, jitter_sigma=sigma).build(RunSetup(CLIENTS, Streams(2)))
+    times = of_crowd(Rate(samples_per_s=1.0, spread_sigma=0.0, jitter_sigma=sigma), CLIENTS, 2)
     jitter = times.duration_s(np.arange(CLIENTS), 5, np.ones(CLIENTS))
     assert stats.kstest(jitter, stats.lognorm(sigma, scale=math.exp(-(sigma**2) / 2)).cdf).statistic < KS_LIMIT
     # Variance of a log-normal with mean 1: exp(sigma^2) - 1.
     assert jitter.mean() == pytest.approx(1.0, abs=5 * math.sqrt(math.expm1(sigma**2) / CLIENTS))
 
 
-@pytest.mark.statistical
-def test_a_clients_rounds_average_to_its_expectation():
-    rounds, sigma = 4000, 0.4
-    times = Rate(samples_per_s=10.0, jitter_sigma=sigma).build(RunSetup(3, Streams(6)))
-    samples = np.array([100.0, 500.0, 0.0])
-    mean = np.mean([times.duration_s(np.arange(3), r, samples) for r in range(1, rounds + 1)], axis=0)
-    error = 5 * math.sqrt(math.expm1(sigma**2) / rounds)
-    expected = times.expected_s(samples)
-    assert np.all(np.abs(mean - expected) <= error * expected)
-    assert mean[2] == 0.0
-
-
 def test_time_is_samples_over_speed_by_hand():
-    times = Rate(samples_per_s=40.0, spread_sigma=0.0, jitter_sigma=0.0).build(RunSetup(2, Streams(0)))
+    times = of_crowd(Rate(samples_per_s=40.0, spread_sigma=0.0, jitter_sigma=0.0), 2)
     np.testing.assert_allclose(times.duration_s(np.array([1, 0]), 1, np.array([20.0, 80.0])), [0.5, 2.0])
     np.testing.assert_allclose(times.expected_s(np.array([20.0, 80.0])), [0.5, 2.0])
-    times = COMPUTE_TIMES.make("zero").build(RunSetup(4, Streams(0)))
+    times = of_crowd(COMPUTE_TIMES.make("zero"), 4)
     np.testing.assert_array_equal(times.duration_s(np.array([0, 3]), 1, np.array([5.0, 5.0])), [0.0, 0.0])
     np.testing.assert_array_equal(times.expected_s(np.ones(4)), np.zeros(4))
     devices = Devices()
-    assert np.all(devices.compute.build(RunSetup(5, Streams(0))).expected_s(np.ones(5)) > 0)
+    assert np.all(of_crowd(devices.compute, 5).expected_s(np.ones(5)) > 0)
     assert devices.dropout == Never()
 
 

@@ -28,13 +28,6 @@ def test_hazard_is_exponential():
     assert stats.kstest(times, stats.expon(scale=4.0).cdf).statistic < dkw(times.size)
 
 
-@pytest.mark.statistical
-def test_survival_of_a_participation():
-    times = np.array([Hazard(rate_per_s=0.5).time_to_dropout_s(np.arange(20), r, Streams(2)) for r in range(1, 1001)])
-    share = math.exp(-1)
-    assert np.mean(times > 2.0) == pytest.approx(share, abs=5 * math.sqrt(share * (1 - share) / times.size))
-
-
 def test_draws_do_not_depend_on_the_cohort():
     law, streams = Hazard(rate_per_s=1.0), Streams(3)
     ids = law.time_to_dropout_s(np.arange(10), 4, streams)

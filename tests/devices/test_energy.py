@@ -12,15 +12,14 @@ from scipy import stats
 from fedsim.devices import ENERGIES, Devices
 from fedsim.devices.energy import Battery
 from fedsim.errors import ScenarioError
-from fedsim.run_setup import RunSetup
-from fedsim.streams import Streams
 from tests.support.bounds import dkw
+from tests.support.media import of_crowd
 from tests.support.worlds import batteries
 
 
 def test_none_looks_at_nothing():
     law = ENERGIES.make("none")
-    assert law.build(RunSetup(10, Streams(0))) is None
+    assert of_crowd(law, 10) is None
     assert (law.may_run_empty, law.requires) == (False, frozenset())
     assert Devices().energy == law
     assert not Devices().may_lose_clients
@@ -39,7 +38,7 @@ def test_powers_of_transmitters_by_hand():
     """0 dBm is 1 mW, of which an amplifier with 0.35 draws 2.86 mW."""
     law = Battery(capacity_j=1.0, compute_w=0.0, transmit_power_dbm=0.0)
     assert law.transmit_j_per_bit == 0.0
-    assert law.build(RunSetup(1, Streams(0))).prices.transmit_w == pytest.approx(1e-3 / 0.35)
+    assert of_crowd(law, 1).prices.transmit_w == pytest.approx(1e-3 / 0.35)
     # 20 and 23 dBm are 100 and 200 mW.
     law = Battery(
         capacity_j=1.0,
@@ -48,7 +47,7 @@ def test_powers_of_transmitters_by_hand():
         amplifier_efficiency=[0.5, 0.25],
         circuit_w={"kind": "choice", "of": [0.3]},
     )
-    prices = law.build(RunSetup(2, Streams(0))).prices
+    prices = of_crowd(law, 2).prices
     assert prices.transmit_w == pytest.approx([0.2 + 0.3, 0.8 + 0.3])
     # An allocation of 100 mW to the second client alone.
     assert prices.of(np.array([1])).sending_w(np.array([20.0])) == pytest.approx([0.4 + 0.3])
@@ -57,13 +56,13 @@ def test_powers_of_transmitters_by_hand():
 def test_a_direction_with_a_power_has_no_price_of_a_bit_unless_it_is_given():
     law = Battery(capacity_j=1.0, compute_w=0.0, transmit_power_dbm=23.0, amplifier_efficiency=0.4, circuit_w=0.1)
     assert (law.receive_j_per_bit, law.transmit_j_per_bit) == (5.197e-8, 0.0)
-    prices = law.build(RunSetup(2, Streams(0))).prices
+    prices = of_crowd(law, 2).prices
     # 23 dBm are 10 ** 2.3 mW.
     assert prices.transmit_w == pytest.approx(10**2.3 * 1e-3 / 0.4 + 0.1)
     assert prices.receive_w == 0.0
     whole = Battery(capacity_j=1.0, compute_w=0.0, receive_w=1.29, receive_j_per_bit=5.197e-8, transmit_w=[1.0, 2.0])
     assert (whole.receive_j_per_bit, whole.transmit_j_per_bit) == (5.197e-8, 0.0)
-    assert whole.build(RunSetup(2, Streams(0))).prices.transmit_w.tolist() == [1.0, 2.0]
+    assert of_crowd(whole, 2).prices.transmit_w.tolist() == [1.0, 2.0]
     assert Battery(**law.model_dump(exclude={"kind"})) == law
 
 
@@ -89,8 +88,8 @@ def test_operations_need_a_learner_that_counts_them():
     law = Battery(capacity_j=10.0, compute_j_per_flop=1e-3)
     assert law.requires == {"flops", "model-bits", "samples"}
     with pytest.raises(ScenarioError, match=r"devices\.energy: compute_j_per_flop needs a learner"):
-        law.build(RunSetup(3, Streams(0)))
-    built = law.build(RunSetup(3, Streams(0), flops_per_sample=200.0))
+        of_crowd(law, 3)
+    built = of_crowd(law, 3, flops_per_sample=200.0)
     assert built.prices.sample_j == pytest.approx(0.2)
     assert not Battery(capacity_j=10.0, compute_w=1.0, receive_j_per_bit=0.0, transmit_j_per_bit=0.0).requires
 
@@ -99,9 +98,9 @@ def test_operations_need_a_learner_that_counts_them():
 def test_initial_charges_are_uniform_and_each_clients_own():
     clients = 20_000
     law = Battery(capacity_j=50.0, initial_from=0.2, initial_to=0.6, compute_w=1.0)
-    charge_j = law.build(RunSetup(clients, Streams(3))).charge_j(np.arange(clients), 0.0)
+    charge_j = of_crowd(law, clients, 3).charge_j(np.arange(clients), 0.0)
     assert stats.kstest(charge_j, stats.uniform(10.0, 20.0).cdf).statistic < dkw(clients)
-    few = law.build(RunSetup(7, Streams(3))).charge_j(np.arange(7), 0.0)
+    few = of_crowd(law, 7, 3).charge_j(np.arange(7), 0.0)
     np.testing.assert_array_equal(few, charge_j[:7])
 
 

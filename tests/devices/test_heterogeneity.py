@@ -12,9 +12,9 @@ from fedsim import Scenario, simulate
 from fedsim.devices import COMPUTE_TIMES, HETEROGENEITY_LAWS
 from fedsim.devices.heterogeneity import mean_slowdown, slowdown
 from fedsim.errors import DataError, ScenarioError
-from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from tests.support.bounds import dkw
+from tests.support.media import of_crowd
 from tests.support.short_runs import timed
 
 CLIENTS = 20_000
@@ -25,7 +25,7 @@ FIXED = {"spread": "fixed", "jitter": "fixed"}
 
 def times(clients=CLIENTS, seed=1, flops_per_sample=1e6, **options):
     law = COMPUTE_TIMES.make({"kind": "flops", "flops_per_s": 1e9, **FIXED, **options})
-    return law.build(RunSetup(clients, Streams(seed), flops_per_sample=flops_per_sample))
+    return of_crowd(law, clients, seed, flops_per_sample=flops_per_sample)
 
 
 def test_time_is_operations_over_speed_by_hand():
@@ -97,19 +97,6 @@ def test_the_dial_stops_where_a_law_cannot_be_spread_further():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("number", [1, 10, 100])
-def test_the_largest_of_n_shifted_exponentials(number):
-    """Its mean is shift + (1 - shift) H_n, its variance (1 - shift)^2 times the sum of 1 / k^2."""
-    rounds, shift = 2000, 0.3
-    found = times(number, jitter={"kind": "shifted-exponential", "shift": shift})
-    each, work = np.arange(number), np.full(number, 1000.0)
-    worst = np.array([found.duration_s(each, r, work).max() for r in range(1, rounds + 1)])
-    harmonic = sum(1 / k for k in range(1, number + 1))
-    deviation = 0.7 * math.sqrt(sum(1 / k**2 for k in range(1, number + 1)))
-    assert worst.mean() == pytest.approx(shift + 0.7 * harmonic, abs=5 * deviation / math.sqrt(rounds))
-
-
-@pytest.mark.statistical
 def test_background_load_slows_down():
     load = 0.2
     u = Streams(3).uniform("test", EACH)
@@ -176,13 +163,13 @@ def test_fedscales_mode_agrees_with_its_formula_on_published_devices(capacities,
 def test_fedscales_generator():
     law = COMPUTE_TIMES.make({"kind": "fedscale", "batch_size": 1, "steps": 1})
     assert not law.requires
-    ms = law.build(RunSetup(CLIENTS, Streams(1))).expected_s(np.zeros(CLIENTS)) * 1000 / 3
+    ms = of_crowd(law, CLIENTS, 1).expected_s(np.zeros(CLIENTS)) * 1000 / 3
     np.testing.assert_allclose(ms, np.round(ms))
     assert (ms.min().round(), ms.max().round()) == (15, 199)
     assert stats.kstest(ms, stats.randint(15, 200).cdf).statistic < KS_LIMIT + 1 / 185
     phones = COMPUTE_TIMES.make({"kind": "fedscale", "law": "phones"})
     assert phones.requires == {"samples"}
-    ms = phones.build(RunSetup(CLIENTS, Streams(1))).expected_s(np.ones(CLIENTS)) * 1000 / 3
+    ms = of_crowd(phones, CLIENTS, 1).expected_s(np.ones(CLIENTS)) * 1000 / 3
     classes = ((0.282, 78.3, 0.26), (0.537, 193.0, 0.441), (0.118, 439.1, 0.194), (0.063, 760.9, 0.985))
 
     def mixture(x):
@@ -190,7 +177,7 @@ def test_fedscales_generator():
 
     assert stats.kstest(ms, mixture).statistic < KS_LIMIT
     # FedScale's devices take the same time in every round.
-    found = phones.build(RunSetup(9, Streams(1)))
+    found = of_crowd(phones, 9, 1)
     ids, work = np.arange(9), np.full(9, 20.0)
     np.testing.assert_array_equal(found.duration_s(ids, 1, work), found.duration_s(ids, 2, work))
 
@@ -207,9 +194,7 @@ def test_bad_capacities_are_refused(tmp_path):
     }.items():
         (tmp_path / f"{name}.pkl").write_bytes(pickle.dumps(content))
         with pytest.raises(DataError, match=name):
-            COMPUTE_TIMES.make({"kind": "fedscale", "path": str(tmp_path / f"{name}.pkl")}).build(
-                RunSetup(2, Streams(0))
-            )
+            of_crowd(COMPUTE_TIMES.make({"kind": "fedscale", "path": str(tmp_path / f"{name}.pkl")}), 2)
 
 
 def test_operations_must_be_known():

@@ -11,8 +11,7 @@ from fedsim.devices.availability.on_off import Markov
 from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.effects.leaving import Crashes
 from fedsim.rounds.plan import Look, Plan
-from fedsim.run_setup import RunSetup
-from fedsim.streams import Streams
+from tests.support.media import of_crowd
 from tests.support.worlds import batteries
 
 LAWS = [
@@ -50,7 +49,7 @@ def test_it_is_the_plain_look(law, clients, steps_s, share, agenda):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tracking, "_LEAST_AGENDA", agenda)
         looks_s = np.maximum(np.cumsum(steps_s), 0.0).tolist()
-        built = AVAILABILITIES.make(law).build(RunSetup(clients, Streams(1)))
+        built = of_crowd(AVAILABILITIES.make(law), clients, 1)
         follow(built, np.arange(clients)[::share], [(time_s, 1 + i // 3) for i, time_s in enumerate(looks_s)])
 
 
@@ -59,10 +58,8 @@ def test_it_is_the_plain_look(law, clients, steps_s, share, agenda):
 def test_several_criteria(steps_s, begun):
     """Batteries that charge, devices that fail, and participations that begin between two looks."""
     power = batteries(np.linspace(20.0, 60.0, 10).tolist(), gain_w=0.5, least=50.0)
-    running = Markov(mean_on_s=30.0, mean_off_s=10.0).build(RunSetup(10, Streams(3)))
-    online = AVAILABILITIES.make({"kind": "markov", "mean_on_s": 20.0, "mean_off_s": 30.0}).build(
-        RunSetup(10, Streams(1))
-    )
+    running = of_crowd(Markov(mean_on_s=30.0, mean_off_s=10.0), 10, 3)
+    online = of_crowd(AVAILABILITIES.make({"kind": "markov", "mean_on_s": 20.0, "mean_off_s": 30.0}), 10, 1)
     law = EligibleClients(online, [battery := Battery(power), Crashes(running)], np.arange(10))
     tracker, client = law.tracker(np.arange(10)), np.array(sorted(begun), dtype=np.int64)
     for i, time_s in enumerate(np.cumsum(steps_s).tolist()):
@@ -81,7 +78,7 @@ def test_several_criteria(steps_s, begun):
 
 def test_a_slow_crowd_is_looked_up_only_where_it_changes():
     """2,000 clients with mean sojourns of 1,000 s and looks each 0.1 s: a change each five looks."""
-    law = Markov(mean_on_s=1000.0, mean_off_s=1000.0).build(RunSetup(2000, Streams(0)))
+    law = of_crowd(Markov(mean_on_s=1000.0, mean_off_s=1000.0), 2000)
     tracker, looked_up, plain = law.tracker(np.arange(2000)), [], law.look_up
     tracker._look_up = lambda client, time_s: looked_up.append(client.size) or plain(client, time_s)
     for look in range(500):

@@ -120,91 +120,70 @@ def test_the_slowest_client_and_its_longest_phase_make_the_round():
     ]
 
 
-@pytest.mark.parametrize(
-    ("phases", "phase"), [((5, 1, 1), "downlink"), ((1, 5, 1), "compute"), ((1, 1, 5), "uplink")], ids=str
-)
-def test_the_phase_is_the_longest(phases, phase):
-    history, *_ = serve(WaitForAll(), *([one] for one in phases))
-    assert causes(history, "phase", "phase_s") == [(phase, 5)]
+CAUSE = ("duration_s", "cause", "client", "phase", "phase_s", "missing")
+CAUSES = {
+    # Three uploads of 1 s are due at 0.5 s, 0.6 s and 0.7 s, one after another: the last waits for 1.8 s.
+    "a queue": (
+        *(WaitForAll(), ([0] * 3, [0.6, 0.7, 0.5], [1] * 3), {"links": Pipe([0] * 3, [1] * 3, up=FirstCome)}),
+        (3.5, "client", 1, "queue", 1.8, 0),
+    ),
+    # Client 1 takes 6 s, so that a deadline of 5 s ends the round, one of 6 s comes with it, and one of 7 s after.
+    "a deadline": (Deadline(deadline_s=5), ([1, 1], [1, 4], [1, 1]), {}, (5, "deadline", None, None, None, 1)),
+    "with the last one": (Deadline(deadline_s=6), ([1, 1], [1, 4], [1, 1]), {}, (6, "client", 1, "compute", 4, 0)),
+    "before it": (Deadline(deadline_s=7), ([1, 1], [1, 4], [1, 1]), {}, (6, "client", 1, "compute", 4, 0)),
+    # Client 0 arrives at 5 s; the deadline then ends the round, because client 1 is missing.
+    "as one arrives": (Deadline(deadline_s=5), ([1, 1], [3, 9], [1, 1]), {}, (5, "deadline", None, None, None, 1)),
+    "the second of three": (
+        *(KFastest(k=2, over_selection=1.5), ([1] * 3, [7, 1, 3], [1] * 3), {}),
+        (5, "client", 2, "compute", 3, 1),
+    ),
+    "a least wait": (
+        *(Quorum(share=0.5, min_wait_s=4, max_wait_s=9), ([1] * 2, [1, 7], [1] * 2), {}),
+        (4, "wait", None, None, None, 1),
+    ),
+    "a crash": (
+        *(WaitForAll(), ([1], [3], [1]), {"server_restart": ServerRestart(at_s=(2.0,), down_s=1.0), "count": 2}),
+        (2, "restart", None, None, None, 1),
+        (5, "client", 0, "compute", 3, 0),
+    ),
+    # Clients take 3 and 8 s; the buffer of two is full at 6 s with the second of client 0, at 9 s with the third.
+    "the last of a buffer": (
+        *(FedBuff(buffer=2, concurrency=2), ([1, 1], [1, 6], [1, 1]), {"selector": FirstWanted(), "count": 2}),
+        (6, "client", 0, "downlink", 1, 0),
+        (3, "client", 0, "downlink", 1, 0),
+    ),
+    # Two arrive at 3 s and are merged one after another, and so are the two after them at 6 s.
+    "one after another": (
+        *(FedAsync(concurrency=2), ([1, 1], [1, 1], [1, 1]), {"count": 4}),
+        *[(seconds, "client", client, "downlink", 1, 0) for seconds, client in ((3, 0), (0, 1), (3, 0))],
+        (0, "client", 1, "downlink", 1, 0),
+    ),
+    # The only client has a charge for one participation of two that a buffer needs, or for none.
+    "nobody is left": (
+        *(FedBuff(buffer=2, concurrency=1, give_up_s=9.0), ([1], [1], [1])),
+        {"batteries": batteries([3.5], work_w=3.0, least=1.0)},
+        (3, "client", 0, "downlink", 1, 0),
+    ),
+    "it was lost": (
+        *(FedBuff(buffer=2, concurrency=1, give_up_s=9.0), ([1], [1], [1])),
+        {"batteries": batteries([1], work_w=9.0)},
+        (9, "wait", None, None, None, 1),
+    ),
+    # Everybody is to be picked: client 1 is at work from 0 s to 28 s; client 0 arrives after 3 s of each round.
+    "an earlier client": (
+        *(Safa(share=1.0, max_wait_s=10.0), ([1, 8], [1, 10], [1, 10]), {"count": 3}),
+        (10, "deadline", None, None, None, 1),
+        (10, "deadline", None, None, None, 0),
+        (8, "client", 1, "compute", 10, 0),
+    ),
+}
 
 
-def test_the_longest_phase_may_be_a_queue():
-    """Three uploads of 1 s are due at 0.5 s, 0.6 s and 0.7 s, one after another: the last waits for 1.8 s."""
-    links = Pipe([0] * 3, [1] * 3, up=FirstCome)
-    history, *_ = serve(WaitForAll(), [0] * 3, [0.6, 0.7, 0.5], [1] * 3, links=links)
-    assert causes(history, "duration_s", "client", "phase", "phase_s") == [pytest.approx((3.5, 1, "queue", 1.8))]
-
-
-def test_a_round_that_ended_at_its_deadline_says_so_unless_everybody_was_there_by_then():
-    """Client 1 takes 6 s, so that a deadline of 5 s ends the round, one of 6 s comes with it, and one of 7 s after."""
-    for deadline_s, expected in (
-        (5, (5, "deadline", None, 1)),
-        (6, (6, "client", 1, 0)),
-        (7, (6, "client", 1, 0)),
-    ):
-        history, *_ = serve(Deadline(deadline_s=deadline_s), [1, 1], [1, 4], [1, 1])
-        assert causes(history, "duration_s", "cause", "client", "missing") == [expected]
-
-
-def test_an_update_that_arrives_as_the_deadline_ends_a_round_has_not_ended_it():
-    """Client 0 arrives at 5 s; the deadline then ends the round, because client 1 is missing."""
-    history, *_ = serve(Deadline(deadline_s=5), [1, 1], [3, 9], [1, 1])
-    assert fates(history, "participations")["used"] == (1,)
-    assert causes(history, "cause", "client", "phase", "missing") == [("deadline", None, None, 1)]
-
-
-def test_the_kth_client_makes_the_round_of_the_k_fastest():
-    history, *_ = serve(KFastest(k=2, over_selection=1.5), [1] * 3, [7, 1, 3], [1] * 3)
-    assert causes(history, "duration_s", "cause", "client", "phase", "missing") == [(5, "client", 2, "compute", 1)]
-
-
-def test_a_least_wait_is_nobodys_fault():
-    history, *_ = serve(Quorum(share=0.5, min_wait_s=4, max_wait_s=9), [1] * 2, [1, 7], [1] * 2)
-    assert causes(history, "duration_s", "cause", "client", "missing") == [(4, "wait", None, 1)]
-
-
-def test_a_crash_makes_the_round_that_it_ends():
-    history, *_ = serve(WaitForAll(), [1], [3], [1], server_restart=ServerRestart(at_s=(2.0,), down_s=1.0), count=2)
-    assert causes(history, "duration_s", "cause", "client", "phase") == [
-        (2, "restart", None, None),
-        (5, "client", 0, "compute"),
-    ]
-
-
-def test_a_buffer_is_full_with_its_last_update_whenever_that_has_started():
-    """Clients take 3 and 8 s; the buffer of two is full at 6 s with the second of client 0, at 9 s with the third."""
-
-    history, *_ = serve(FedBuff(buffer=2, concurrency=2), [1, 1], [1, 6], [1, 1], selector=FirstWanted(), count=2)
-    assert causes(history, "duration_s", "client", "phase", "phase_s") == [(6, 0, "downlink", 1), (3, 0, "downlink", 1)]
-
-
-def test_rounds_that_end_at_one_instant_are_each_ended_by_the_update_that_they_used():
-    """Two arrive at 3 s and are merged one after another, and so are the two after them at 6 s."""
-    history, *_ = serve(FedAsync(concurrency=2), [1, 1], [1, 1], [1, 1], count=4)
-    assert causes(history, "duration_s", "cause", "client") == [
-        (3, "client", 0),
-        (0, "client", 1),
-        (3, "client", 0),
-        (0, "client", 1),
-    ]
-
-
-def test_a_buffer_for_which_nobody_is_left_is_nobodys_fault():
-    """The only client has a charge for one participation of two that a buffer needs."""
-    cells = batteries([3.5], work_w=3.0, least=1.0)
-    history, *_ = serve(FedBuff(buffer=2, concurrency=1, give_up_s=9.0), [1], [1], [1], batteries=cells)
-    assert causes(history, "duration_s", "cause") == [(3, "client")]
-    lost, *_ = serve(
-        FedBuff(buffer=2, concurrency=1, give_up_s=9.0), [1], [1], [1], batteries=batteries([1], work_w=9.0)
-    )
-    assert causes(lost, "duration_s", "cause", "missing") == [(9, "wait", 1)]
-
-
-def test_a_round_that_waits_in_vain_for_clients_of_earlier_ones_ends_at_its_limit():
-    """SAFA, everybody to be picked: client 1 is at work from 0 s to 28 s; client 0 arrives after 3 s of each round."""
-    history, *_ = serve(Safa(share=1.0, max_wait_s=10.0), [1, 8], [1, 10], [1, 10], count=3)
-    assert history.column("rounds", "end_s").tolist() == [10, 20, 28]
-    assert causes(history, "cause", "client") == [("deadline", None), ("deadline", None), ("client", 1)]
+@pytest.mark.parametrize("case", CAUSES)
+def test_causes_worked_by_hand(case):
+    policy, times_s, options, *expected = CAUSES[case]
+    history, *_ = serve(policy, *times_s, **options)
+    assert causes(history, *CAUSE) == [pytest.approx(row) for row in expected]
 
 
 def test_clients_of_rounds_that_were_not_over_are_no_trouble():

@@ -43,10 +43,6 @@ def test_a_curve_begins_at_time_0():
     assert HISTORY.curve("round", "loss")[0].tolist() == [0, 1, 2, 3]
 
 
-def test_the_first_model_enters_no_mean():
-    assert HISTORY.curve(smoothing=2)[1].tolist() == pytest.approx([0.1, 0.5, 0.4, 0.5])
-
-
 def test_the_mean_over_time_is_the_area_of_steps_over_the_time():
     """0.1, 0.5 and 0.3 hold for 2 s each; the value at the end holds for no time."""
     assert HISTORY.mean_over_time() == pytest.approx((0.1 + 0.5 + 0.3) / 3)

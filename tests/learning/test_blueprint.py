@@ -173,8 +173,6 @@ def test_an_executor_of_ones_own_is_built_at_once():
 
 
 class Named:
-    """Gives names back."""
-
     fingerprint, max_batch = "named", 3
 
     def train(self, jobs):
@@ -192,18 +190,3 @@ def test_nothing_is_built_before_a_job_comes_and_then_once():
         found = [pool.submit(executor.train, [i]) for i in range(8)] + [pool.submit(executor.evaluate, [9])]
     assert [list(one.result()) for one in found] == [*([f"trained {i}"] for i in range(8)), ["evaluated 9"]]
     assert built == [1]
-
-
-def test_what_building_raises_reaches_the_caller_and_is_tried_again():
-    attempts = []
-
-    def build():
-        attempts.append(1)
-        if len(attempts) == 1:
-            raise RuntimeError("not yet")
-        return Named()
-
-    executor = DeferredExecutor("named", 3, build)
-    with pytest.raises(RuntimeError, match="not yet"):
-        executor.train([1])
-    assert executor.train([1]) == ["trained 1"]

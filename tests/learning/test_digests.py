@@ -4,8 +4,7 @@ Every field of the schema is changed, one at a time, and `tests.support.digest_m
 Both scenarios are then asked for the same pieces of work: trainings of the same clients, the same arrivals.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import pytest
 
 from fedsim import Scenario
 from fedsim.identity import identity
-from fedsim.learning import AGGREGATIONS, MODELS, SERVER_OPTIMIZERS, ExecutorChoice, MemoryStore, Model, Release, Update
+from fedsim.learning import AGGREGATIONS, MODELS, SERVER_OPTIMIZERS, ExecutorChoice, MemoryStore, Release
 from fedsim.learning.data.datasets import DATASETS
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.privacy.mechanisms import MECHANISMS
@@ -41,21 +40,6 @@ class Noting(MemoryStore):
         self.asked += digests
         known = {"accuracy": 0.5, "loss": 1.0, "deviation": 0.5, **{str(number): 1.0 for number in range(30)}}
         return dict.fromkeys(digests, known)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Arrived:
-    """Arrivals that are written down, see `fedsim.rounds.aggregation.rules.Arrivals`."""
-
-    client: Any
-    updates: Sequence[Update]
-    base: Sequence[Model]
-    weight: Any
-    total: float | None
-    staleness: Any
-    arrived_s: Any
-    picked_before: Any
-    held: Any
 
 
 def digests(scenario, executor=None):
@@ -111,9 +95,9 @@ def fresh_rule(context):
 
 
 def arrivals(context, updates, client, bases, staleness=None):
-    """Return arrivals of clients, each of which counts by the scenario's weights; they come a second apart."""
+    """Return `Arrivals`, of clients each of which counts by the scenario's weights; they come a second apart."""
     nothing, weighting = np.zeros(len(client), dtype=bool), context.rules.weighting
-    return Arrived(
+    return SimpleNamespace(
         client=np.array(client),
         updates=updates,
         base=bases,

@@ -6,12 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from torch import nn
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
+from tests.support.short_runs import of_learning
 
 
 class Drawing(nn.Module):
-    """Draws from the generators of Python, NumPy and torch."""
-
     def __init__(self):
         super().__init__()
         self.layers = nn.Sequential(nn.Flatten(), nn.Linear(64, 16), nn.Dropout(0.5), nn.Linear(16, 10))
@@ -21,15 +20,8 @@ class Drawing(nn.Module):
 
 
 def losses(seed):
-    scenario = Scenario(
-        name="t",
-        seed=seed,
-        crowd={"clients": 4},
-        network="pause-two-speed",
-        rounds={"count": 3},
-        selector="all",
-        learning={"data": {"kind": "digits", "train_limit": 80}, "model": Drawing},
-    )
+    learning = {"data": {"kind": "digits", "train_limit": 80}, "model": Drawing}
+    scenario = of_learning(learning, rounds=3, cohort=None, seed=seed)
     return simulate(scenario, store=False, executor="sequential").evaluations.column("loss").to_pylist()
 
 

@@ -1,4 +1,4 @@
-"""Probes of a model on clients' own data, and what training gains there, against softmax regression in NumPy."""
+"""Probes of a model on clients' own data: what they depend on and cost; `test_literal_rounds.py` has their numbers."""
 
 import numpy as np
 import pytest
@@ -10,9 +10,7 @@ from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.registry import Component
-from fedsim.streams import Streams
 from tests.support.plain_learner import learner_of
-from tests.support.softmax_regression import accuracy, cross_entropy, split_linear
 from tests.support.tiny_images import Tiny
 
 ROWS = [np.arange(0, 30), np.array([80, 40, 31]), np.arange(50, 57)]
@@ -37,32 +35,13 @@ def trained(learner):
     return learner.aggregate(start, learner.updates(start, np.array([0, 1])), np.array([0.5, 0.5]))
 
 
-@pytest.mark.parametrize("model", [None, Dropped()])
-def test_probe_is_the_mean_loss_on_all_of_a_clients_data(tiny, model):
-    learner = make(tiny, model)
-    where = trained(learner)
-    found = learner.probe_losses(where, CLIENTS, None, 1)
-    assert learner.work.trained == 2  # those that the model descends from
-    weights, bias = split_linear(learner.vector(where), tiny)
-    expected = [cross_entropy(weights, bias, tiny.train_x[ROWS[c]], tiny.train_y[ROWS[c]]) for c in CLIENTS]
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
-    np.testing.assert_array_equal(learner.probe_losses(where, CLIENTS, 30, 7), found)
-
-
 def test_mini_batch_is_drawn_for_client_and_round(tiny):
     learner = make(tiny)
     start = learner.initial()
     found = learner.probe_losses(start, CLIENTS, 4, 9)
-    weights, bias = split_linear(learner.vector(start), tiny)
-    expected = []
-    for client in CLIENTS.tolist():
-        order = Streams(3).generator("probe", client, 9).permutation(ROWS[client].size)
-        rows = ROWS[client][order[:4]]  # all three of client 1
-        expected.append(cross_entropy(weights, bias, tiny.train_x[rows], tiny.train_y[rows]))
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
     np.testing.assert_array_equal(learner.probe_losses(start, CLIENTS[1:], 4, 9), found[1:])
     later = learner.probe_losses(start, CLIENTS, 4, 10)
-    assert (later == found).tolist() == [False, False, True]
+    assert (later == found).tolist() == [False, False, True]  # all three of client 1
 
 
 def test_probes_do_not_depend_on_company_or_threads(one_thread):
@@ -132,22 +111,11 @@ def test_work_of_a_probe_is_a_third_of_training(tiny):
             probe()
 
 
-def test_accuracy_gain_compares_the_clients_own_model_with_its_base(tiny, monkeypatch):
+def test_bases_and_the_clients_own_models_are_evaluated_together_and_once(tiny, monkeypatch):
     learner = make(tiny)
     calls = counted(learner, monkeypatch)
-    start = learner.initial()
-    model = trained(learner)
+    start, model = learner.initial(), trained(learner)
     cohort = [*learner.updates(start, np.array([0, 2])), *learner.updates(model, np.array([1, 0]))]
-    found = learner.measure(cohort, ("accuracy_gain",))["accuracy_gain"]
-    expected = []
-    for base, client in ((start, 0), (start, 2), (model, 1), (model, 0)):
-        images, labels = tiny.train_x[ROWS[client]], tiny.train_y[ROWS[client]]
-        alone = learner.aggregate(base, learner.updates(base, np.array([client])), np.ones(1))
-        after, before = (accuracy(*split_linear(learner.vector(m), tiny), images, labels) for m in (alone, base))
-        expected.append(after - before)
-    np.testing.assert_allclose(found, expected, atol=1e-12)
-    assert found[0] > 0.1
-    # The bases and the clients' own models of each batch together: first those that start from the first model.
-    assert calls == [8]
+    assert learner.measure(cohort, ("accuracy_gain",))["accuracy_gain"][0] > 0.1
     learner.measure(cohort, ("accuracy_gain",))
-    assert len(calls) == 1
+    assert calls == [8]

@@ -77,15 +77,6 @@ def test_optimiser_state_follows_delivered_updates_only(make_learner):
     assert forgetful.vector(rounds(forgetful, [[0], [1], [1], [0]])).tobytes() != found[0][1]
 
 
-def test_client_continues_with_its_last_state(make_learner):
-    learner = make_learner(clients=1, local={**ADAM, "batch_size": 96})
-    longer = make_learner(clients=1, local={**ADAM, "batch_size": 96, "epochs": 3})
-    # One client with one full batch per epoch: rounds and epochs differ by the order of sums alone.
-    np.testing.assert_allclose(
-        learner.vector(rounds(learner, [[0]] * 3)), longer.vector(rounds(longer, [[0]])), atol=1e-5
-    )
-
-
 def test_privacy_is_applied_to_the_raw_update_with_its_own_luck(make_learner):
     learner = make_learner(mechanism=Marking())
     model = learner.initial()
@@ -103,34 +94,9 @@ def test_ingredients_cannot_flow_into_one_another(parts):
     assert digest_of(*parts, "1") != digest_of(*parts, 1)
 
 
-def test_size_on_the_air_counts_parameters_and_buffers_unless_it_is_set(make_learner):
-    assert make_learner().model_bits == 32 * (16 * 5 + 5 + 5 * 3 + 3)
-    assert make_learner(model_bits=1e6).model_bits == 1e6
-
-
 def test_clients_too_small_for_batch_normalisation_are_refused(make_learner):
     one_each = {"data": Tiny(samples=3, side=22), "model": "cnn3"}
     with pytest.raises(ScenarioError, match=r"client 0 has 1 sample.*at least 2"):
         make_learner(clients=3, **one_each)
     with pytest.raises(ScenarioError, match="batch_size: 1 is not allowed"):
         make_learner(clients=1, local={"batch_size": 1}, **one_each)
-
-
-def test_work_samples_are_counted_for_the_clients_asked(make_learner):
-    learner = make_learner(local={"batch_size": 5, "epochs": 2})
-    assert learner.samples.tolist() == [16] * 6
-    np.testing.assert_array_equal(learner.work_samples(np.array([4, 0])), [32, 32])
-    np.testing.assert_array_equal(learner.work_samples(np.array([4, 0]), np.array([0.5, 0.01])), [16, 5])
-
-
-def test_twice_the_work_is_twice_the_epochs(make_learner):
-    """One epoch with work 2 and two epochs with work 1 do the same batches; so do 2 of 5 batches and 0.4 of them."""
-    local = {"batch_size": 4, "learning_rate": 0.1}
-    for made, share, other in (
-        ({"epochs": 1}, 2.0, {"epochs": 2}),
-        ({"epochs": 3, "max_batches": 2}, 2.5, {"epochs": 3, "max_batches": 5}),
-    ):
-        learner, whole = make_learner(local={**local, **made}), make_learner(local={**local, **other})
-        long = learner.aggregate(learner.initial(), [one_update(learner, learner.initial(), 2, work=share)], np.ones(1))
-        np.testing.assert_array_equal(learner.vector(long), whole.vector(next_model(whole, whole.initial(), [2])))
-        assert learner.work_samples(np.array([2]), np.array([share])) == whole.work_samples(np.array([2]))

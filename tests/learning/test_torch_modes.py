@@ -8,9 +8,10 @@ import pytest
 import torch
 from torch import nn
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.learning import MemoryStore
 from fedsim.learning.torch_modes import own_modes
+from tests.support.short_runs import of_learning
 
 DIGITS = {"data": {"kind": "digits", "train_limit": 60}, "model": {"kind": "mlp", "hidden": [4]}}
 
@@ -69,8 +70,7 @@ KERNELS = {
 
 
 def losses(store=False, **learning):
-    tables = {"name": "t", "crowd": {"clients": 4}, "network": "pause-two-speed", "rounds": {"count": 2}}
-    scenario = Scenario(**tables, selector="all", learning={**DIGITS, **learning})
+    scenario = of_learning({**DIGITS, **learning}, rounds=2, cohort=None)
     return simulate(scenario, store=store, executor="sequential").evaluations.column("loss").to_pylist()
 
 

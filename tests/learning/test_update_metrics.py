@@ -37,8 +37,6 @@ def test_updates_and_norms_are_of_the_parameters_as_they_were_sent():
 
 
 class Told(Doubling):
-    """Clips an update to a quarter of it."""
-
     def clipped(self, update, buffers):
         return np.where(buffers, update, update / 4).astype(np.float32)
 

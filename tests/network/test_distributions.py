@@ -68,12 +68,6 @@ def test_floor_is_a_point_mass_and_not_a_redraw():
     assert stats.kstest(above, truncated.cdf).statistic < KS_LIMIT * math.sqrt(DRAWS / above.size)
 
 
-def test_floored_mean_by_hand():
-    # A standard normal cut at its own mean: E max(0, Z) = 1 / sqrt(2 pi), here scaled by 0.1 on top of 0.3.
-    law = Normal(centre_s=0.3, std_s=0.1, floor_s=0.3)
-    assert law.mean_s() == pytest.approx(0.3 + 0.1 * 0.3989422804014327, rel=1e-12)
-
-
 @given(st.lists(st.just(0.0) | st.floats(1e-9, 1e6), min_size=1, max_size=20), st.floats(1e-6, 1 - 1e-6))
 def test_empirical_quantile_is_the_least_value_that_reaches_the_share(values, u):
     found = float(Empirical(values_s=tuple(values)).quantile(np.array([u]))[0])

@@ -10,14 +10,13 @@ from scipy import stats
 
 from fedsim.errors import DataError
 from fedsim.network import NETWORKS
-from fedsim.run_setup import RunSetup
-from fedsim.streams import Streams
+from tests.support.media import built
 
 CLIENTS = 20_000
 
 
 def rates_kbps(clients=CLIENTS, seed=1, **options):
-    links = NETWORKS.make({"kind": "fedscale", **options}).build(RunSetup.at(np.zeros((clients, 2)), Streams(seed)))
+    links = built(NETWORKS.make({"kind": "fedscale", **options}), np.zeros((clients, 2)), seed)
     return 1.0 / links.expected_uplink_s(1024.0)
 
 
@@ -36,7 +35,7 @@ def test_rates_are_those_of_the_published_statistics():
 
 
 def test_a_transfer_is_bits_over_rate_both_ways_and_in_every_round():
-    links = NETWORKS.make("fedscale").build(RunSetup.at(np.zeros((5, 2)), Streams(3)))
+    links = built(NETWORKS.make("fedscale"), np.zeros((5, 2)), 3)
     some, start_s = np.array([4, 1]), np.array([0.0, 9.0])
     down = links.downlink_s(some, 1, start_s, 5e6)
     np.testing.assert_allclose(down, 5e6 / 1024 / rates_kbps(5, 3)[some])

@@ -8,9 +8,8 @@ from pydantic import ValidationError
 from scipy import stats
 
 from fedsim.network import NETWORKS, Constant, LatencyNetwork, LogNormal, ShiftedExponential, TwoSpeed, Zero
-from fedsim.run_setup import RunSetup
-from fedsim.streams import Streams
 from fedsim.testing import check_network
+from tests.support.media import built
 
 
 def stand(clients):
@@ -27,7 +26,7 @@ SPREAD = LatencyNetwork(
 
 
 def test_draws_do_not_depend_on_the_cohort_or_the_crowd():
-    small, large = SPREAD.build(RunSetup.at(stand(20), Streams(1))), SPREAD.build(RunSetup.at(stand(27), Streams(1)))
+    small, large = built(SPREAD, stand(20), 1), built(SPREAD, stand(27), 1)
     everyone, some = np.arange(20), np.array([13, 2, 7])
     for ask in ("downlink_s", "uplink_s"):
         all_20 = getattr(small, ask)(everyone, 4, zeros(everyone), 0.0)
@@ -40,19 +39,10 @@ def test_the_contract_is_kept_where_clients_differ():
     check_network(SPREAD, draws=1000, rtol=0.0)
 
 
-def test_rounds_directions_and_seeds_differ_and_repeat():
-    client = np.arange(20)
-    links, other = SPREAD.build(RunSetup.at(stand(20), Streams(1))), SPREAD.build(RunSetup.at(stand(20), Streams(2)))
-    first = links.uplink_s(client, 1, zeros(client), 0.0)
-    np.testing.assert_array_equal(links.uplink_s(client, 1, zeros(client), 0.0), first)
-    assert not np.any(links.uplink_s(client, 2, zeros(client), 0.0) == first)
-    assert not np.any(other.uplink_s(client, 1, zeros(client), 0.0) == first)
-
-
 def test_directions_are_drawn_independently():
     same = LatencyNetwork(downlink=LogNormal(median_s=1.0, sigma=1.0), uplink=LogNormal(median_s=1.0, sigma=1.0))
     client = np.arange(2000)
-    links = same.build(RunSetup.at(stand(2000), Streams(5)))
+    links = built(same, stand(2000), 5)
     down, up = (np.log(ask(client, 1, zeros(client), 0.0)) for ask in (links.downlink_s, links.uplink_s))
     # The correlation of 2000 independent pairs has a standard deviation of 1 / sqrt(2000).
     assert abs(np.corrcoef(down, up)[0, 1]) < 5 / math.sqrt(2000)
@@ -62,7 +52,7 @@ def test_directions_are_drawn_independently():
 def test_spread_is_log_normal_with_mean_one_and_common_to_both_directions():
     clients, sigma = 20_000, 0.5
     network = LatencyNetwork(downlink=Constant(value_s=2.0), uplink=Constant(value_s=3.0), spread_sigma=sigma)
-    links = network.build(RunSetup.at(stand(clients), Streams(3)))
+    links = built(network, stand(clients), 3)
     client = np.arange(clients)
     factor = links.downlink_s(client, 1, zeros(client), 0.0) / 2.0
     np.testing.assert_allclose(links.uplink_s(client, 9, zeros(client), 0.0) / 3.0, factor, rtol=1e-12)
@@ -78,7 +68,7 @@ def centres_by_hand(fast, slow):
 
 @pytest.mark.parametrize(("clients", "fast", "slow"), [(30, 15, 15), (300, 150, 150), (7, 3, 4), (1, 0, 1)])
 def test_two_speed_centres(clients, fast, slow):
-    links = TwoSpeed(std_s=0.0).build(RunSetup.at(stand(clients), Streams(0)))
+    links = built(TwoSpeed(std_s=0.0), stand(clients))
     client = np.arange(clients)
     by_hand = centres_by_hand(fast, slow)
     np.testing.assert_allclose(links.uplink_s(client, 1, zeros(client), 0.0), by_hand, rtol=1e-12)
@@ -88,7 +78,7 @@ def test_two_speed_centres(clients, fast, slow):
 
 
 def test_two_speed_expectation_is_that_of_a_floored_normal():
-    links = TwoSpeed().build(RunSetup.at(stand(30), Streams(0)))
+    links = built(TwoSpeed(), stand(30))
     for centre, found in zip(centres_by_hand(15, 15), links.expected_uplink_s(0.0), strict=True):
         theory = stats.norm(centre, 0.05).expect(lambda x: max(0.05, x), lb=0.05) + 0.05 * stats.norm.cdf(
             0.05, centre, 0.05
@@ -101,7 +91,7 @@ def test_two_speed_luck_does_not_depend_on_the_crowd():
     client = np.arange(10)
     luck = [
         links.uplink_s(client, 3, zeros(client), 0.0) - links.expected_uplink_s(0.0)[:10]
-        for links in (deep.build(RunSetup.at(stand(10), Streams(4))), deep.build(RunSetup.at(stand(50), Streams(4))))
+        for links in (built(deep, stand(10), 4), built(deep, stand(50), 4))
     ]
     np.testing.assert_allclose(luck[0], luck[1], atol=1e-12)
 
@@ -131,7 +121,7 @@ def test_two_speed_round_times(clients, cohort, policy, reported):
     assert theory.mean() == pytest.approx(reported, abs=5 * theory.std() / math.sqrt(300) + 0.005)
 
     rounds = 3000
-    links = TwoSpeed().build(RunSetup.at(stand(clients), Streams(2)))
+    links = built(TwoSpeed(), stand(clients), 2)
     ours = np.array([links.uplink_s(row, r, zeros(row), 0.0).max() for r, row in enumerate(chosen[:rounds], start=1)])
     tolerance = 5 * theory.std() * math.sqrt(1 / rounds + 1 / trials)
     assert ours.mean() == pytest.approx(theory.mean(), abs=tolerance)

@@ -6,11 +6,9 @@ from pydantic import ValidationError
 
 from fedsim.network import NETWORKS
 from fedsim.network.lora import FACTORS, LEAST_SNR_DB, LoRa, airtime_s
-from fedsim.run_setup import RunSetup
-from fedsim.streams import Streams
 from fedsim.testing import check_network
 from fedsim.units import db_to_linear
-from tests.support.media import finish, opened
+from tests.support.media import built, finish, opened
 
 
 @pytest.mark.parametrize(
@@ -47,7 +45,7 @@ def test_a_message_of_many_packets_waits_for_the_duty_cycle():
 def test_a_link_budget_by_hand():
     """14 dBm, 128.95 dB at 1 km, noise -174 + 51 + 6 dBm: an SNR of 2 dB, above SF7's -7.5 by less than 10 dB."""
     network = LoRa(shadowing_sigma_db=0.0)
-    links = network.build(RunSetup.at(np.array([[1000.0, 0.0], [500.0, 0.0], [50_000.0, 0.0]]), Streams(0)))
+    links = built(network, [[1000.0, 0.0], [500.0, 0.0], [50_000.0, 0.0]])
     # Half a kilometre has 23.2 log10(2) = 7 dB less; 50 km 39.4 dB more, an SNR of -37 dB, and of -24 dB downlink.
     assert links.up.tolist() == [8, 7, 0]
     assert links.down.tolist() == [7, 7, 0]
@@ -58,7 +56,7 @@ def test_uplinks_of_one_factor_collide_on_three_channels():
     """Five clients at one place, a packet each: a packet gets through with (1 - 0.02 / 3)^4, else it is sent again."""
     network = LoRa(shadowing_sigma_db=0.0)
     medium, env = opened(network, [[500.0, 0.0]] * 5)
-    links = network.build(RunSetup.at(np.array([[500.0, 0.0]] * 5), Streams(0)))
+    links = built(network, [[500.0, 0.0]] * 5)
     assert (links.shared.down, links.shared.up) == (False, True)
     air_s = airtime_s(np.array([33]), links.up[:1], 125e3, 1, 8)[0]
     kept = (1 - 0.02 / 3) ** 4
@@ -73,7 +71,7 @@ def test_unlike_factors_and_much_stronger_clients_do_not_suffer():
     network = LoRa(shadowing_sigma_db=0.0)
     places = np.array([[100.0, 0.0], [500.0, 0.0], [1000.0, 0.0]])
     medium, env = opened(network, places)
-    links = network.build(RunSetup.at(places, Streams(0)))
+    links = built(network, places)
     assert links.up.tolist() == [7, 7, 8]
     ends_s = finish(env, *(medium.uplink(client, 160.0) for client in range(3)))
     alone_s = links.uplink_s(np.arange(3), 1, np.zeros(3), 160.0)
@@ -87,7 +85,7 @@ def test_unlike_factors_and_much_stronger_clients_do_not_suffer():
 def test_powers_may_differ_and_clients_are_described():
     """14 dB less at 500 m: SNRs of 9 and -5 dB, of which SF7 needs 2.5 with the margin; 222 bytes of 400 ms at 1 %."""
     network = NETWORKS.make({"kind": "lora", "shadowing_sigma_db": 0.0, "uplink_power_dbm": [14.0, 0.0]})
-    links = network.build(RunSetup.at(np.array([[500.0, 0.0], [300.0, 400.0]]), Streams(0)))
+    links = built(network, [[500.0, 0.0], [300.0, 400.0]])
     assert links.up.tolist() == [7, 10]
     assert links.down.tolist() == [7, 7]
     facts = links.describe()
@@ -99,7 +97,7 @@ def test_powers_may_differ_and_clients_are_described():
 
 
 def test_without_collisions_uplinks_are_dedicated():
-    links = LoRa(collisions="none").build(RunSetup.at(np.ones((2, 2)), Streams(0)))
+    links = built(LoRa(collisions="none"), np.ones((2, 2)))
     assert not any(links.shared)
 
 

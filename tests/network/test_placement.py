@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from scipy import stats
 
 from fedsim.errors import DataError, ScenarioError
-from fedsim.network import PLACEMENTS, Annulus, Disc, FromFile, Given
+from fedsim.network import PLACEMENTS, Annulus, Disc, Given
 from fedsim.streams import Streams
 
 CLIENTS = 20_000
@@ -54,23 +54,6 @@ def test_positions_from_a_file(tmp_path):
     np.testing.assert_array_equal(placement.positions(2, Streams(9)), [[1.0, 2.5], [-300.0, 0.0]])
     with pytest.raises(DataError, match=r"crowd\.placement\.path: .*: it has 3 rows; .* 4 clients"):
         placement.positions(4, Streams(0))
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("x_m,y\n1,2\n", r"there is no column 'y_m' \(did you mean 'x_m'\?\); its columns: x_m, y"),
-        ("", "it is empty"),
-        ("\udcff\udcfe\0", "cannot be read: it begins as UTF-16 text and is none"),
-        ("x_m,y_m\n1,2\n3\n", "row 2 has 1 cells and the header has 2: '3'"),
-        ("x_m,y_m\n1,2e9\n", "y_m, row 1: '2e9' is not allowed"),
-    ],
-)
-def test_files_that_are_no_crowd_are_refused(tmp_path, text, complaint):
-    path = tmp_path / "crowd.csv"
-    path.write_text(text, encoding="utf-8", errors="surrogateescape")
-    with pytest.raises(DataError, match=complaint):
-        FromFile(path=str(path)).positions(1, Streams(0))
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,13 @@
-"""The Gaussian mechanism: the law of its noise, the exact condition by integration, and composition in closed form."""
+"""The calibration of the Gaussian mechanism: its exact condition by integration, and older bounds."""
 
 import math
 
-import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from fedsim.privacy import L2ClippedGaussian
 from fedsim.privacy.gaussian import noise_multiplier
-from tests.support.bounds import dkw
-from tests.support.views import rng
-
-SAMPLE = 40_000
-KS_LIMIT = dkw(SAMPLE, 1e-5)
-NOWHERE = np.zeros(SAMPLE, dtype=bool)
 
 
 def divergence(multiplier, epsilon):
@@ -53,28 +45,3 @@ def test_every_cost_has_finite_noise_that_falls_with_it(epsilon, delta):
 def test_costs_out_of_range_are_refused(epsilon, delta):
     with pytest.raises(ValueError, match=r"^(epsilon|delta): .* is not allowed"):
         noise_multiplier(epsilon, delta)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("epsilon", [0.0, 0.784, 30.0])
-def test_noise_is_normal(epsilon):
-    mechanism = L2ClippedGaussian(clip=1.5, delta=1e-4)
-    noise = mechanism.release(np.zeros(SAMPLE, dtype=np.float32), epsilon, NOWHERE, rng(1))
-    scale = 3.0 * noise_multiplier(epsilon, 1e-4)
-    assert stats.kstest(noise, stats.norm(scale=scale).cdf).statistic < KS_LIMIT
-    assert abs(np.corrcoef(noise[:-1], noise[1:])[0, 1]) < 5 / math.sqrt(SAMPLE)
-    assert mechanism.noise_energy(epsilon, NOWHERE) == pytest.approx(SAMPLE * scale**2)
-
-
-def test_the_euclidean_norm_is_clipped_and_exempt_coordinates_pass():
-    update, buffers = np.array([3.0, 4.0, 7.0], dtype=np.float32), np.array([False, False, True])
-    sent = L2ClippedGaussian(clip=1.0, exempt_buffers=True).release(update, 1e30, buffers, rng())
-    np.testing.assert_allclose(sent, [0.6, 0.8, 7.0], rtol=1e-6)
-    sent = L2ClippedGaussian(clip=math.sqrt(74.0) / 2).release(update, 1e30, buffers, rng())
-    np.testing.assert_allclose(sent, update / 2, rtol=1e-6)
-    short = L2ClippedGaussian(clip=100.0).release(update, 1e30, buffers, rng())
-    np.testing.assert_allclose(short, update, rtol=1e-6)
-    wild = np.array([np.nan, np.inf, -np.inf], dtype=np.float32)
-    assert np.isfinite(L2ClippedGaussian(clip=1.0).release(wild, 1.0, buffers, rng())).all()
-    with pytest.raises(ValueError, match="epsilon"):
-        L2ClippedGaussian(clip=1.0).release(update, -1.0, buffers, rng())

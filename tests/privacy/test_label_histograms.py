@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from fedsim import simulate
 from fedsim.errors import PartError, ScenarioError
-from fedsim.privacy import ExactHistograms, GeometricBudget, LaplaceCounts, LaplaceShares, PrivacyAccountant
+from fedsim.privacy import ExactHistograms, LaplaceCounts, LaplaceShares
 from fedsim.privacy.label_histograms import released_histograms
 from fedsim.registry import Component
 from fedsim.selectors import PublishedSelector
@@ -118,8 +118,6 @@ def test_a_budget_without_an_end_needs_an_epsilon_of_its_own():
 
 
 class Lying(Component):
-    """A randomiser of a user's own that returns too few shares."""
-
     def cost(self, budget):
         return 1.0
 
@@ -168,24 +166,6 @@ def test_no_histogram_tells_two_clients_apart_by_more_than_its_epsilon(epsilon):
         assert one[0] <= math.exp(epsilon) * other[1]
         assert other[0] <= math.exp(epsilon) * one[1]
     assert (sent[0] > 0.5).mean() > (sent[1] > 0.5).mean() + 0.05, "and there is something to see"
-
-
-def test_an_account_with_something_declared():
-    """5 of 20 are spent from the beginning; the terms are three quarters of the usual ones."""
-    budget = GeometricBudget(epsilon=20.0)
-    account, usual = PrivacyAccountant(budget, 2, 0.1, declared=5.0), PrivacyAccountant(budget, 2, 0.1)
-    assert account.spent.tolist() == [5.0, 5.0]
-    assert account.largest == 5.0
-    for made in (account.charge, account.charge_numbers, account.charge):
-        cost, number = made(1)
-        assert cost == pytest.approx(0.75 * getattr(usual, made.__name__)(1)[0])
-    assert number == 2
-    assert account.spent[1] == pytest.approx(5.0 + 0.75 * usual.spent[1])
-    for _ in range(3000):
-        account.charge(0)
-        account.charge_numbers(0)
-    assert account.spent[0] <= 20.0
-    assert account.spent[0] == pytest.approx(20.0)
 
 
 def test_haccs_runs_with_private_labels_under_the_full_audit():

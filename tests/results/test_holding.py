@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ from fedsim.errors import RunError
 from fedsim.history.schema import FORMAT_VERSION
 from fedsim.results import places, status_of
 from fedsim.results.manifest import ALWAYS
+from tests.support.data_files import write_emnist
 from tests.support.run_folders import files_of, rewrite, state_of, stopped
-from tests.support.short_runs import TIMING
+from tests.support.short_runs import TIMING, of_learning
 
 OLD = TIMING.replace({"rounds.count": 5})
 NEW = OLD.replace({"rounds.count": 4, "selector.cohort": 2})
@@ -159,16 +161,31 @@ def cut_off(folder, act):
     return False
 
 
-def test_what_is_gone_of_a_finished_run_is_made_again_or_asked_for(tmp_path):
-    run(OLD, tmp_path)
+@pytest.mark.parametrize("policy", ["wait-for-all", {"kind": "deadline", "deadline_s": 1e-3}])
+def test_what_is_gone_of_a_finished_run_is_made_again_or_asked_for(policy, tmp_path):
+    """No client meets the deadline, and the summary says so."""
+    of = OLD.replace({"rounds.policy": policy})
+    run(of, tmp_path)
     before = files_of(tmp_path)
     (tmp_path / "summary.json").unlink()
-    run(OLD, tmp_path)
+    run(of, tmp_path)
     assert files_of(tmp_path) == before
     read_run(tmp_path)
     (tmp_path / "scenario.toml").unlink()
     with pytest.raises(RunError, match=r"lacks scenario\.toml, which its run wrote; --force"):
-        run(OLD, tmp_path)
+        run(of, tmp_path)
+
+
+def test_a_summary_is_made_again_though_the_data_are_gone(tmp_path):
+    write_emnist(tmp_path / "data")
+    of = of_learning({"data": "emnist", "model": {"kind": "mlp", "hidden": []}})
+    do = partial(run, of, tmp_path / "run", data_dir=tmp_path / "data", store=False)
+    do()
+    (tmp_path / "run" / "summary.json").unlink()
+    shutil.rmtree(tmp_path / "data")
+    do()
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert any("without notes on data and times of clients, since" in note for note in summary["notes"])
 
 
 def test_a_run_that_another_release_has_finished_says_so(tmp_path):

@@ -162,15 +162,6 @@ def test_a_finished_run_is_read_and_not_built_again(tmp_path, monkeypatch):
     assert before == {path: path.stat().st_mtime_ns for path in before}
 
 
-def test_force_runs_a_finished_run_again(tmp_path):
-    run(scenario("deadline"), tmp_path / "run")
-    before = files_of(tmp_path / "run")
-    made = (tmp_path / "run" / "rounds.parquet").stat().st_mtime_ns
-    run(scenario("deadline"), tmp_path / "run", replace=True)
-    assert files_of(tmp_path / "run") == before
-    assert (tmp_path / "run" / "rounds.parquet").stat().st_mtime_ns > made
-
-
 def test_a_replay_that_gives_other_rows_is_refused_and_changes_nothing(tmp_path):
     """The folder's state is changed to that of a scenario with another deadline, as another release might act."""
     of = scenario("deadline")

@@ -6,20 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simpy import Environment
 
-from fedsim.devices import Always, Bernoulli
+from fedsim.devices import Bernoulli
 from fedsim.errors import ScenarioError
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.network.medium.multicast import Multicast
 from fedsim.privacy import GeometricBudget
-from fedsim.rounds import Deadline, Edges, Run, WaitForAll, Workload
-from fedsim.rounds.clients.clients import Clients
-from fedsim.rounds.effects.battery import Battery
-from fedsim.rounds.effects.contract import Effects
-from fedsim.rounds.effects.faults.outages import Outages
+from fedsim.rounds import Deadline, Edges, WaitForAll
 from fedsim.rounds.effects.faults.settings import ServerRestart
-from fedsim.rounds.plan import Look, Plan
 from fedsim.rounds.policies.adaptive import MovingAverage, QuantileDeadline
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
 from fedsim.rounds.policies.count_based import KFastest, Quorum
@@ -34,10 +28,7 @@ from tests.support.worlds import (
     CountingLearner,
     Everybody,
     FirstWanted,
-    FixedCompute,
-    FixedLinks,
     Pipe,
-    Sequence,
     available_in,
     batteries,
     serve,
@@ -47,28 +38,6 @@ LONG_S = 1000.0
 
 
 ALWAYS = [(0, LONG_S)]
-
-
-# A client has 1 s of downlink, 2 s of work and 3 s of uplink.
-@pytest.mark.parametrize(
-    ("up", "expected"),
-    [
-        ([(0, 0.25), (0.5, 99)], ("dropped", "downlink", 0.25, 0.0, 0.0, 0.25, 0.25, 0.0)),
-        ([(0, 2.5), (2.6, 99)], ("dropped", "compute", 1.0, 1.5, 0.0, 2.5, 1.0, 0.0)),
-        ([(0, 4.5), (9, 99)], ("dropped", "uplink", 1.0, 2.0, 1.5, 4.5, 1.0, 0.5)),
-        ([(0, 6), (9, 99)], ("delivered", None, 1.0, 2.0, 3.0, 6.0, 1.0, 1.0)),
-        ([(0, 99)], ("delivered", None, 1.0, 2.0, 3.0, 6.0, 1.0, 1.0)),
-    ],
-    ids=["in the downlink", "in the work", "in the uplink", "as it is done", "never"],
-)
-def test_a_crash_during_a_participation_is_a_dropout_at_that_instant(up, expected):
-    history, *_ = serve(Deadline(deadline_s=10), [1], [2], [3], devices_up=available_in(up))
-    names = ("outcome", "cut_in", "downlink_s", "compute_s", "uplink_s", "end_s", "downlink_bits", "uplink_bits")
-    assert rows(history.participations, *names) == [expected]
-    assert history.participations.column("fate").to_pylist() == [
-        "used" if expected[0] == "delivered" else "wasted-dropped"
-    ]
-    assert rows(history.rounds, "end_s") == [(6.0 if expected[0] == "delivered" else 10.0,)]
 
 
 def test_a_client_that_is_down_is_no_candidate_and_the_server_waits_for_the_first_return():
@@ -86,19 +55,41 @@ def test_a_client_that_is_down_is_no_candidate_and_the_server_waits_for_the_firs
     ]
 
 
+# A client has 1 s of downlink, 2 s of work and 3 s of uplink.
 BY_HAND = {
-    "the link fails in the downlink": ([(0, 0.5), (0.6, 99)], ("dropped", "downlink", 0.5, 0, 0, 0, 0.5, 0.5, 0.0)),
-    "as the downlink ends": ([(0, 1), (1.5, 99)], ("delivered", None, 1, 2, 3, 0, 6, 1, 1)),
-    "and is back before the work is done": ([(0, 1.5), (2.5, 99)], ("delivered", None, 1, 2, 3, 0, 6, 1, 1)),
-    "and is back as the work is done": ([(0, 1.5), (3, 99)], ("delivered", None, 1, 2, 3, 0, 6, 1, 1)),
-    "and is back after the work": ([(0, 1.5), (5, 99)], ("delivered", None, 1, 2, 3, 2, 8, 1, 1)),
-    "as the work ends": ([(0, 3), (4, 99)], ("delivered", None, 1, 2, 3, 1, 7, 1, 1)),
-    "twice before the upload": ([(0, 1.5), (2, 2.5), (5, 99)], ("delivered", None, 1, 2, 3, 2, 8, 1, 1)),
-    "in the uplink": ([(0, 3.75), (4, 99)], ("dropped", "uplink", 1, 2, 0.75, 0, 3.75, 1, 0.25)),
-    "in an uplink that has waited": ([(0, 2), (4, 5.5), (6, 99)], ("dropped", "uplink", 1, 2, 1.5, 1, 5.5, 1, 0.5)),
-    "as the uplink ends": ([(0, 6), (7, 99)], ("delivered", None, 1, 2, 3, 0, 6, 1, 1)),
-    "until the deadline": ([(0, 2), (40, 99)], ("late", "uplink", 1, 2, 0, 17, 20, 1, 0)),
-    "and the deadline is in the uplink": ([(0, 2), (18.5, 99)], ("late", "uplink", 1, 2, 1.5, 15.5, 20, 1, 0.5)),
+    "the device crashes in the downlink": (
+        *("devices", [(0, 0.25), (0.5, 99)]),
+        ("dropped", "downlink", 0.25, 0, 0, 0, 0.25, 0.25, 0),
+    ),
+    "in the work": ("devices", [(0, 2.5), (2.6, 99)], ("dropped", "compute", 1, 1.5, 0, 0, 2.5, 1, 0)),
+    "in the upload": ("devices", [(0, 4.5), (9, 99)], ("dropped", "uplink", 1, 2, 1.5, 0, 4.5, 1, 0.5)),
+    "as all is done": ("devices", [(0, 6), (9, 99)], ("delivered", None, 1, 2, 3, 0, 6, 1, 1)),
+    "never": ("devices", [(0, 99)], ("delivered", None, 1, 2, 3, 0, 6, 1, 1)),
+    "a link in the downlink": (
+        "links",
+        [(0, 0.5), (0.6, 99)],
+        ("dropped", "downlink", 0.5, 0, 0, 0, 0.5, 0.5, 0.0),
+    ),
+    "as the downlink ends": ("links", [(0, 1), (1.5, 99)], ("delivered", None, 1, 2, 3, 0, 6, 1, 1)),
+    "and is back before the work is done": ("links", [(0, 1.5), (2.5, 99)], ("delivered", None, 1, 2, 3, 0, 6, 1, 1)),
+    "and is back as the work is done": ("links", [(0, 1.5), (3, 99)], ("delivered", None, 1, 2, 3, 0, 6, 1, 1)),
+    "and is back after the work": ("links", [(0, 1.5), (5, 99)], ("delivered", None, 1, 2, 3, 2, 8, 1, 1)),
+    "as the work ends": ("links", [(0, 3), (4, 99)], ("delivered", None, 1, 2, 3, 1, 7, 1, 1)),
+    "twice before the upload": ("links", [(0, 1.5), (2, 2.5), (5, 99)], ("delivered", None, 1, 2, 3, 2, 8, 1, 1)),
+    "in the uplink": ("links", [(0, 3.75), (4, 99)], ("dropped", "uplink", 1, 2, 0.75, 0, 3.75, 1, 0.25)),
+    "after it has waited": (
+        "links",
+        [(0, 2), (4, 5.5), (6, 99)],
+        ("dropped", "uplink", 1, 2, 1.5, 1, 5.5, 1, 0.5),
+    ),
+    "as the uplink ends": ("links", [(0, 6), (7, 99)], ("delivered", None, 1, 2, 3, 0, 6, 1, 1)),
+    "until the deadline": ("links", [(0, 2), (40, 99)], ("late", "uplink", 1, 2, 0, 17, 20, 1, 0)),
+    "and the deadline later": (
+        "links",
+        [(0, 2), (18.5, 99)],
+        ("late", "uplink", 1, 2, 1.5, 15.5, 20, 1, 0.5),
+    ),
+    "and the device while it waits": ("both", [(0, 2), (5, 99)], ("dropped", "uplink", 1, 2, 0, 1, 4, 1, 0)),
 }
 COLUMNS = (
     *("outcome", "cut_in", "downlink_s", "compute_s", "uplink_s", "queue_s"),
@@ -107,10 +98,22 @@ COLUMNS = (
 
 
 @pytest.mark.parametrize("case", BY_HAND)
-def test_a_link_that_fails_loses_transfers_and_lets_work_go_on(case):
-    up, expected = BY_HAND[case]
-    history, *_ = serve(Deadline(deadline_s=20), [1], [2], [3], links_up=available_in(up))
+def test_devices_and_links_that_fail_worked_by_hand(case):
+    """Where both fail, the device does at 4 s."""
+    what, up, expected = BY_HAND[case]
+    links, devices = (None if what == other else available_in(up) for other in ("devices", "links"))
+    devices = available_in([(0, 4), (9, 99)]) if what == "both" else devices
+    history, *_ = serve(Deadline(deadline_s=20), [1], [2], [3], links_up=links, devices_up=devices)
     assert rows(history.participations, *COLUMNS) == [pytest.approx(expected, abs=1e-12)]
+    fates = {"delivered": "used", "dropped": "wasted-dropped", "late": "wasted-late"}
+    assert rows(history.participations, "fate") == [(fates[expected[0]],)]
+    assert rows(history.rounds, "end_s") == [(expected[6] if expected[0] == "delivered" else 20.0,)]
+
+
+def test_a_device_that_crashes_in_a_downlink_that_never_ends():
+    up = {"links_up": available_in([(0, 6), (7, 99)]), "devices_up": available_in([(0, 4), (9, 99)])}
+    history, *_ = serve(Deadline(deadline_s=20), [np.inf], [2], [1], **up)
+    assert rows(history.participations, *COLUMNS) == [("dropped", "downlink", 4, 0, 0, 0, 4, 0, 0)]
 
 
 def test_a_client_whose_link_is_down_is_no_candidate():
@@ -469,35 +472,6 @@ def test_each_client_follows_its_own_faults(lines, deadline_s):
             assert row["outcome"] == said
 
 
-def test_both_can_break_while_an_upload_waits_for_its_link():
-    """The device crashes at 4 s: after its work and before its upload, or in a downlink that never ends."""
-    for down_s, link_up, expected in (
-        (1, [(0, 2), (5, 99)], ("dropped", "uplink", 1, 2, 0, 1, 4, 1, 0)),
-        (np.inf, [(0, 6), (7, 99)], ("dropped", "downlink", 4, 0, 0, 0, 4, 0, 0)),
-    ):
-        up = {"links_up": available_in(link_up), "devices_up": available_in([(0, 4), (9, 99)])}
-        history, *_ = serve(Deadline(deadline_s=20), [down_s], [2], [1], **up)
-        assert rows(history.participations, *COLUMNS) == [expected]
-
-
-def test_faults_do_not_depend_on_the_selection():
-    """Client 0 crashes at 3.5 s and 9.5 s, whether it takes part in every round or in the second only."""
-    up = [(0, 3.5), (4, 9.5), (10, 99)], ALWAYS
-    both, *_ = serve(Deadline(deadline_s=6), [1] * 2, [2] * 2, [2] * 2, devices_up=available_in(*up), count=2)
-    cohorts = [np.array([1]), np.array([0])]
-    alone, *_ = serve(
-        Deadline(deadline_s=6),
-        [1] * 2,
-        [2] * 2,
-        [3] * 2,
-        devices_up=available_in(*up),
-        selector=Sequence(cohorts),
-        count=2,
-    )
-    assert rows(both.participations, "client", "outcome", "end_s")[::2] == [(0, "dropped", 3.5), (0, "dropped", 9.5)]
-    assert rows(alone.participations, "client", "outcome", "end_s") == [(1, "delivered", 6), (0, "dropped", 9.5)]
-
-
 def test_a_server_that_crashes_while_it_asks_loses_the_answers():
     """The question takes 3 s and 4 s; the server crashes at 3.5 s, and asks again from 6.5 s to 10.5 s."""
     history, *_ = serve(WaitForAll(), [1, 1], [1, 2], [1, 1], selector=Asking(), server_restart=restart(3.5), count=2)
@@ -610,13 +584,15 @@ def test_edge_servers_that_ask_their_clients_crash_in_the_middle_of_it(merging):
 
 def test_an_oracle_foresees_the_wait_for_a_link_that_is_down():
     """The link fails at 2 s for 3 s: 1 s down, 2 s of work until 3 s, a wait until 5 s and 4 s up."""
-    one = np.ones(1)
-    power, online = batteries([50.0], send=1.0), Always().build(RunSetup(1, Streams(0)))
-    work = Workload(CountingLearner(np.array([10])))
-    effects = Effects([Outages(available_in([(0, 2), (5, 99)])), Battery(power)])
-    run = Run(
-        Environment(), RunSetup(1, Streams(0)), FixedLinks([1.0], [4.0]), FixedCompute([2.0]), online, work, effects
-    )
-    plan = Plan(np.array([0]), 1, 1, Look(0.0, 1), bits=(1.0, 1.0), samples=one, compute_s=2.0 * one)
-    assert Clients(run).phases_s(plan).ravel().tolist() == [1.0, 2.0, 2.0 + 4.0]
-    assert power.holds_until_s(np.array([0]), 0.0)[0].tolist() == [True], "its battery takes part in nothing"
+    coming_s = []
+
+    class Oracle(Everybody):
+        oracle = True
+
+        def select(self, view, rng):
+            coming_s.append((view.coming_duration_s().tolist(), view.coming_uplink_s().tolist()))
+            return view.client
+
+    up, power = available_in([(0, 2), (5, 99)]), batteries([50.0], send=1.0)
+    serve(Deadline(deadline_s=20), [1], [2], [4], links_up=up, batteries=power, selector=Oracle())
+    assert coming_s == [([9.0], [6.0])]

@@ -66,8 +66,12 @@ def test_a_cohort_that_is_the_crowd_is_named():
     whole = BITS.replace({"selector.cohort": 6})
     (said,) = doubts_of(whole)
     assert said.startswith("selector.cohort = 6 is the whole crowd: every client that is there takes part, unless")
-    (said,) = doubts_of(whole.replace({"rounds.policy": {"kind": "k-fastest", "k": 3}}))
-    assert said == "selector.cohort = 6 is not used: rounds.policy asks for 4 clients a round"
+    for k, asked in (
+        (3, "4 clients a round"),
+        (9, "12 clients a round of crowd.clients = 6: all that are there take part"),
+    ):
+        (said,) = doubts_of(whole.replace({"rounds.policy": {"kind": "k-fastest", "k": k}}))
+        assert said == f"selector.cohort = 6 is not used: rounds.policy asks for {asked}"
 
 
 def test_a_target_that_ends_a_run_before_the_one_that_is_told_is_named():

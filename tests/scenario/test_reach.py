@@ -113,47 +113,87 @@ def test_a_server_that_gives_every_client_up_says_so_as_soon_as_that_is_sure(cha
 
 
 class Heavier(EffectSettings):
-    """Makes the work of each participation so many times what it was; one with a clock does so until an instant."""
+    """Makes the work of each participation so many times what it was, until an instant."""
 
     times: float
     until_s: float = 1e9
-    by_clock: bool = False
+    kind: str = "plan"
 
     def build(self, run):
-        until_s, times = self.until_s, self.times
-
-        class Weight(Effect):
-            def plan(self, plan):
-                plan.work = plan.work * (times if plan.start_s < until_s else 0.5)
-
-        class Clock(Weight):
-            def begin(self, run):
-                self.env = run.env
-
-        return Clock() if self.by_clock else Weight()
+        return WEIGHTS[self.kind](self)
 
 
-@pytest.mark.parametrize(
-    ("effect", "given_up"),
-    [
-        ({"times": 1.0}, 100),
-        ({"times": 9.0}, 100),
-        ({"times": 9.0, "by_clock": True}, 150),
-        ({"times": 0.5}, None),
-        ({"times": 9.0, "until_s": 500.0}, None),
-    ],
-)
-def test_effects_of_ones_own_that_change_plans_are_foreseen_in_a_copy(effect, given_up, monkeypatch):
+class Weight(Effect):
+    def __init__(self, settings):
+        self.settings = settings
+
+    def of(self, now_s):
+        return self.settings.times if now_s < self.settings.until_s else 0.5
+
+    def plan(self, plan):
+        plan.work = plan.work * self.of(plan.start_s)
+
+
+class ByClock(Weight):
+    """Reads the clock in a function of the run that it was given."""
+
+    def begin(self, run):
+        self.now_s = lambda: run.env.now
+
+    def plan(self, plan):
+        plan.work = plan.work * self.of(self.now_s())
+
+
+class WhenDue(Effect):
+    phases = frozenset({1})
+    __init__, of = Weight.__init__, Weight.of
+
+    def due(self, plan, phase, members):
+        plan.work[members] *= self.of(plan.begun_s[phase, members].min())
+
+
+class ByProcess(Weight):
+    def begin(self, run):
+        self.env = run.env
+        run.env.process(self.change())
+
+    def change(self):
+        yield self.env.timeout(self.settings.until_s)
+        self.settings = Heavier(times=0.5)
+
+
+class AfterEnough(Weight):
+    """Has as its second of change the number of clients that have ended."""
+
+    ended = 0
+
+    def plan(self, plan):
+        plan.work = plan.work * self.of(self.ended)
+
+    def settle(self, plan, members):
+        self.ended += len(members)
+
+
+WEIGHTS = {"plan": Weight, "clock": ByClock, "due": WhenDue, "process": ByProcess, "settle": AfterEnough}
+
+
+@pytest.mark.parametrize(("kind", "given_up"), [*((kind, 100) for kind in ("plan", "clock", "due")), ("process", 150)])
+def test_effects_of_ones_own_that_change_work_are_foreseen_in_a_copy(kind, given_up, monkeypatch):
     """The fastest takes 7.9 s, with half of the work 5.2 s, and is given up after 7 s; 150 in a row take 525 s."""
     monkeypatch.setattr(asynchronous, "PATIENCE", 150)
-    scenario = WORK.replace({"rounds.policy": ASYNCHRONOUS, "rounds.effects": [Heavier(**effect)]})
-    if given_up is None:
-        history = simulate(scenario)
-        assert history.rounds.num_rows == 2
-        assert not any("on average" in note for note in history.notes)
-        return
+    scenario = WORK.replace({"rounds.policy": ASYNCHRONOUS, "rounds.effects": [Heavier(times=9.0, kind=kind)]})
     with pytest.raises(ScenarioError, match=rf"give_up_s: .* {given_up} clients in a row were given up"):
         simulate(scenario)
+    for effect in (Heavier(times=0.5, kind=kind), Heavier(times=9.0, kind=kind, until_s=480.0)):
+        history = simulate(scenario.replace({"rounds.effects": [effect]}))
+        assert history.rounds.num_rows == 2
+        assert not any("on average" in note for note in history.notes)
+
+
+def test_effects_of_ones_own_that_change_after_what_becomes_of_clients_are_waited_for():
+    effects = [Heavier(times=9.0, until_s=120, kind="settle")]
+    history = simulate(WORK.replace({"rounds.policy": ASYNCHRONOUS, "rounds.effects": effects}))
+    assert history.rounds.num_rows == 2
 
 
 @pytest.mark.parametrize(

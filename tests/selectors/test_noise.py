@@ -66,26 +66,6 @@ def test_what_is_less_than_its_noise_is_nothing():
         assert not distances.between(np.arange(3), np.arange(3)).any()
 
 
-@pytest.mark.statistical
-def test_corrected_squared_distances_are_right_on_average():
-    """Two updates of 30 numbers at the squared distance 8 with Laplace noise of scale 0.1, 400 times.
-
-    A difference has the variance 4 b^2 in each number; five standard errors, estimated.
-    """
-    rng, noise = np.random.default_rng(9), 30 * 2 * 0.1**2
-    one, two = np.full(30, 0.2), np.full(30, 0.2) + np.sqrt(8 / 30)
-    found = []
-    for _ in range(400):
-        distances = UpdateDistances("squared-euclidean", "corrected")
-        sent = np.array([one, two]) + rng.laplace(0, 0.1, (2, 30))
-        distances.learn(reports_of([0, 1], update=sent, noise_energy=[noise, noise]))
-        found.append(distances.between(np.array([0]), np.array([1]))[0, 0])
-    # A distance below 0 would count as 0, but 8 is beyond five standard deviations.
-    assert np.min(found) > 0
-    assert 5 * np.std(found) < 8
-    assert np.mean(found) == pytest.approx(8.0, abs=5 * np.std(found) / np.sqrt(400))
-
-
 def test_a_mechanism_that_does_not_state_its_noise_is_refused():
     selector = ImportanceSampling(1, noise="corrected")
     with pytest.raises(SelectorError, match="needs a privacy mechanism that states its noise"):

@@ -89,28 +89,3 @@ def test_the_estimate_is_the_number_of_samples_on_average(sizes, alpha):
         mean, total = mean + chance * estimate, total + chance
     assert total == pytest.approx(1.0)
     assert mean == pytest.approx(sum(sizes) + 4 * others, rel=1e-12)
-
-
-@pytest.mark.statistical
-def test_the_error_of_the_ratio_falls_with_the_crowd():
-    """Lemma 3.1, and its rate: the variance of the sum is |C| Var(r), so that of K / N falls as |C|^-3.
-
-    Clients have 1 to 50 samples. 200 questions for each crowd; the error of the estimate of a variance by 200
-    numbers is a tenth, so that its bounds here are four of these.
-    """
-    rng, errors = np.random.default_rng(3), []
-    response = RandomizedResponse(100, 0.5)
-    for clients in (100, 1000, 10_000):
-        size = np.tile(np.arange(1, 51), clients // 50)
-        truthful, drawn = rng.random((2, 200, clients))
-        found = [
-            response.estimate(response.answers(size, one, other)) for one, other in zip(truthful, drawn, strict=True)
-        ]
-        total = size.sum()
-        errors.append(np.mean((1.0 / np.array(found) - 1.0 / total) ** 2))
-        # Var(r) by the law of total variance over the coin, with the second moments of both uniform numbers.
-        second = 0.5 * np.mean(size.astype(float) ** 2) + 0.5 * np.mean(np.arange(1.0, 100.0) ** 2)
-        within = second - np.mean((0.5 * size + 0.5 * 50.0) ** 2)
-        assert np.var(found) == pytest.approx(clients * within / 0.25, rel=0.4)
-    assert errors[0] > 300 * errors[1]
-    assert errors[1] > 300 * errors[2]

@@ -1,4 +1,4 @@
-"""Media of networks on a clock of their own, and transfers over them."""
+"""Parts of scenarios as one run has them, media of networks on a clock of their own, and transfers over them."""
 
 import math
 
@@ -16,10 +16,20 @@ WALK = {"kind": "trace", "points": [[0, 0.0, 0.0, 0.0], [0, 10.0, 100.0, 0.0], [
 LOST = {"kind": "loss", "node": "bs-0", "from_s": 1.0, "duration_s": 10.0}
 
 
+def of_crowd(law, clients, seed=0, **known):
+    """Return what a law builds for a run of so many clients."""
+    return law.build(RunSetup(clients, Streams(seed), **known))
+
+
+def built(network, positions_m, seed=0):
+    """Return the links of a network with clients at these places."""
+    return network.build(RunSetup.at(np.asarray(positions_m, dtype=float), Streams(seed)))
+
+
 def opened(network, positions_m, seed=0):
     """Return the medium of a network with clients at these places, and its clock."""
     env = simpy.Environment()
-    return network.build(RunSetup.at(np.asarray(positions_m, dtype=float), Streams(seed))).open(env), env
+    return built(network, positions_m, seed).open(env), env
 
 
 def finish(env, *flows):

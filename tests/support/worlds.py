@@ -330,7 +330,7 @@ def serve(
     accounts += [] if port.probe is None and edges is None else [Questions(private=ledger is not None)]
     accounts += [] if secure is None else [SecureExchange(secure)]
     connections = [] if run.links.connection is None else [Connections(run.links.connection)]
-    own = [*faults, *connections, Offline(presence), *leaving, *effects, *power, *accounts]
+    own = [Offline(presence), *leaving, *effects, *faults, *connections, *power, *accounts]
     draws = [DrawnSamples(hidden=not (ledger is None and secure is None))] if port.draws_samples else []
     found = [*draws, Allocation(), *(late or Cancel()).effects(run), *own]
     run.effects = Effects([*found, Audit(clients)] if audit else found)

@@ -95,10 +95,7 @@ class Traces(Component):
 
 class TraceAvailability(OnOffProcess):
     def __init__(
-        self,
-        intervals: Intervals,
-        device: IntArray,
-        checked: Literal["whole-task", "end-point"] = "whole-task",
+        self, intervals: Intervals, device: IntArray, checked: Literal["whole-task", "end-point"] = "whole-task"
     ) -> None:
         super().__init__(device.size)
         self._intervals, self._device, self._checked = intervals, device, checked

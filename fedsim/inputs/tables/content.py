@@ -195,15 +195,14 @@ def as_numbers(
         values = as_texts(values)
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
-    if pa.types.is_timestamp(values.type):
+    kind = values.type
+    if pa.types.is_timestamp(kind):
         since = numbers_of(values.cast(pa.timestamp("us"), safe=False).cast(pa.int64()))
         known = known_of(values)
         return np.where(known, np.where(known, since, 0).astype("datetime64[us]"), np.datetime64("NaT", "us"))
-    if pa.types.is_duration(values.type):
+    if pa.types.is_duration(kind):
         raise DataError("it holds durations; allowed: numbers, with their unit in the name of the column")
-    if pa.types.is_null(values.type):
-        return np.full(len(values), np.nan)
-    if pa.types.is_boolean(values.type) or pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
+    if pa.types.is_null(kind) or pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return np.asarray(numbers_of(values.cast(pa.float64(), safe=False)), dtype=np.float64)
     texts = as_texts(values)
     for numbers in (texts, pc.replace_substring(texts, ",", ".")) if decimal_comma else (texts,):

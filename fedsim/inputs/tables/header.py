@@ -36,7 +36,9 @@ def _units() -> dict[str, Unit]:
     known |= {name.lower(): known[name] for name in MULTIPLES["dB"]} | dict.fromkeys(("dBW", "dbw"), Unit("dBW"))
     # A charge is no energy, and a level over 1 W none over 1 mW: they are known, so that they are refused there.
     known |= {"Ah": Unit("Ah"), "mAh": Unit("Ah", over=1e3)}
-    return known | dict.fromkeys(("%", "percent", "pct"), Unit("shares", over=1e2))
+    known |= dict.fromkeys(("°", "deg", "degree", "degrees", "rad"), Unit("degrees"))
+    known |= dict.fromkeys(("ft", "feet"), Unit("m", 0.3048)) | dict.fromkeys(("mi", "miles"), Unit("m", 1609.344))
+    return known | {"mph": Unit("m/s", 0.44704)} | dict.fromkeys(("%", "percent", "pct"), Unit("shares", over=1e2))
 
 
 UNITS: Final = _units()
@@ -48,6 +50,7 @@ _SMALL: Final = {name.lower(): UNITS[name] for name in sorted(UNITS) if "B" not 
 """In small letters; of mW and MW the smaller one."""
 _QUOTIENT: Final = re.compile(r"(?:(.*)_)?([^_]+_per_[^_]+)")
 _LAST: Final = re.compile(r"(?:(.*)_)?([^_]+)")
+_BITS_A_SECOND: Final = re.compile(r"(bits?|bytes?)_s(?:ec(?:ond)?)?$", re.IGNORECASE)
 _RATES: Final = ("bps", "flops")
 """Ends of units that are also names of columns."""
 NUMBER: Final = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$|^[+-]?(?i:inf|infinity)$"
@@ -66,7 +69,7 @@ class Name:
     @classmethod
     def of(cls, text: str) -> "Name":
         """Return the parts of ``time_ms``, ``Rate (Mbit/s)`` or `` Client``."""
-        words = re.sub(r"\s+", "_", text.strip())
+        words = _BITS_A_SECOND.sub(r"\1/s", re.sub(r"[\s-]+", "_", text.strip()))
         found = _BRACKETS.match(text.strip()) or _QUOTIENT.fullmatch(words) or _LAST.fullmatch(words)
         base, last = (found[1] or "", found[2].replace("_per_", "/")) if found else ("", "")
         last = re.sub("/sec(ond)?$", "/s", last, flags=re.IGNORECASE)

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Collection, Iterable
-from typing import Final, Literal, NamedTuple
+from itertools import repeat
+from typing import Final, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -12,8 +13,11 @@ from fedsim.inputs.tables.reading import Reading, current, note, short
 from fedsim.inputs.tables.table import Table
 
 _SHOWN: Final = 5
-_OTHER_IDS: Final = {"user", "user_id", "uid", "guid", "node", "node_id", "name", "worker", "party", "vehicle_id", "ue"}
-"""Columns that may name clients, and are not taken for their ids."""
+_OTHER_IDS: Final = (
+    *("client", "device", "user", "uid", "uuid", "guid", "node", "name", "worker", "party", "participant", "vehicle"),
+    *("ue", "imsi", "imei", "mac", "host", "hostname", "station", "phone", "id"),
+)
+"""Words of columns that may name clients, and are not taken for their ids."""
 _INDICES: Final = {"column_1", "unnamed:_0", "index", "_index_level_0_"}
 Each = Literal["one", "some", "any"]
 """How many rows a client has: one, at least one, or any number."""
@@ -62,10 +66,14 @@ def owned(table: Table, clients: int, each: Each, column: str | None = None) -> 
     return Owned(row, ids[row])
 
 
-def note_order(table: Table, what: str, asked: str, names: Collection[str] = ()) -> None:
-    """Note columns that may name what rows are of, which is their place: by their names, or an index of its own."""
+def note_order(table: Table, what: str, asked: str, words: Collection[str] = ()) -> None:
+    """Note columns that may name what rows are of, which is their place: by a word, or an index of its own."""
     whole = {column: Name.of(column).whole for column in table.columns}
-    others = [column for column in whole if whole[column] in names]
+    others = [
+        column
+        for column, name in whole.items()
+        if not set(words).isdisjoint(name.split("_")) and len(table.labels(column)[1]) == table.rows
+    ]
     indices = [column for column in whole if whole[column] in _INDICES and table.is_numeric(column)]
     others += [column for column in indices if table.values(column).tolist() != list(range(table.rows))]
     if others:
@@ -89,17 +97,15 @@ def identified(table: Table, name: str, least: int = 0) -> tuple[IntArray, list[
     if table.is_numeric(name):
         return table.whole(name, least, f"whole numbers from {least}"), None
     place, labels = table.labels(name)
-    long = isinstance(table.values(name), np.ndarray)
-    odd = [
-        label is None or (re.match(NUMBER, label) is not None and not (long and label.isdecimal())) for label in labels
-    ]
-    if any(odd):
+    long, as_number = isinstance(table.values(name), np.ndarray), re.compile(NUMBER).match
+    is_odd = (label is None or (as_number(label) and not (long and label.isdecimal())) for label in labels)
+    odd = np.fromiter(is_odd, np.bool_, len(labels))
+    if odd.any():
         # Of numbers among names and names among numbers, the fewer.
-        few = sum(odd) * 2 <= len(odd)
-        which = odd.index(few) if few in odd else 0
+        which = np.argmax(odd == (odd.sum() * 2 <= odd.size))
         row = int(np.flatnonzero(place == which)[0])
         table.refuse_cell(name, row, "whole numbers from 0 in all rows, or names in all rows")
-    return place, [str(label) for label in labels]
+    return place, cast(list[str], labels)
 
 
 def _numbered(table: Table, place: IntArray, labels: list[str], clients: int) -> IntArray:
@@ -107,16 +113,16 @@ def _numbered(table: Table, place: IntArray, labels: list[str], clients: int) ->
     run = current()
     if run.numbered_in:
         table.refuse(_two_ways(run, f"{table.find(*IDS)} has the names {_shown(labels)}"))
-    new = [label for label in labels if label not in run.clients]
-    added = new[: max(clients - len(run.clients), 0)]
-    if run.clients and added:
+    named = len(run.clients)
+    new = [label for label in labels if label not in run.clients] if named else labels
+    added = new[: max(clients - named, 0)]
+    run.clients.update(zip(added, range(named, named + len(added)), strict=True))
+    if named and added:
         note(table.where, f"{len(added)} clients ({_shown(added)}) are not named in {short(run.named_in)}")
-    for label in added:
-        run.clients[label] = len(run.clients)
     if not run.named_in:
         note(table.where, f"clients 0, 1, ... are {_shown(run.clients)}")
     run.named_in = run.named_in or table.where
-    return np.array([run.clients.get(label, -1) for label in labels], dtype=np.int64)[place]
+    return np.fromiter(map(run.clients.get, labels, repeat(-1)), np.int64, len(labels))[place]
 
 
 def _two_ways(run: Reading, here: str) -> str:
@@ -127,5 +133,6 @@ def _two_ways(run: Reading, here: str) -> str:
 
 def _shown(ids: Iterable[object]) -> str:
     """Return some ids in words, the first and the last of many."""
-    words = [str(one) for one in ids] or ["none"]
-    return ", ".join(words) if len(words) <= _SHOWN else f"{', '.join(words[: _SHOWN - 1])}, ..., {words[-1]}"
+    every = list(ids)
+    few = every if len(every) <= _SHOWN else [*every[: _SHOWN - 1], "...", every[-1]]
+    return ", ".join(map(str, few)) or "none"

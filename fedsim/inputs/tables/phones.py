@@ -35,6 +35,7 @@ _CACHE_BEGINS: Final = datetime(2020, 1, 2, tzinfo=UTC)
 """The instant from which FLASH's cache counts seconds."""
 _SPEEDS: Final = ("computation", "communication")
 _SPANS: Final = ("device", "start", "end", "period_s")
+_NO_SESSION: Final = ("", "", "")
 _STATES: Final = "'2020-01-28 00:00:00', a tab and a state, such as wifi, 4g, screen_lock or 80%"
 
 
@@ -97,7 +98,7 @@ def _is_state(state: str) -> bool:
 
 def _sessions(devices: Iterable[tuple[str, Iterable[Message]]], where: str) -> "dict[str, pa.ChunkedArray]":
     rows: list[tuple[str, ...]] = []
-    never, moved, open_ended = 0, 0, 0
+    moved, open_ended = 0, 0
     for guid, found in devices:
         messages = list(found)
         times = [_date(instant, guid) for instant, _ in messages]
@@ -117,19 +118,14 @@ def _sessions(devices: Iterable[tuple[str, Iterable[Message]]], where: str) -> "
         if begun and begun != messages[order[-1]][0]:
             open_ended += 1
             rows.append((guid, begun, messages[order[-1]][0], str(period)))
-        if len(rows) == before:
-            never += 1
-            first = messages[order[0]][0] if order else "2020-01-02 00:00:00"
-            rows.append((guid, first, first, str(period or 1.0)))
-    counted(where, never, "devices are never locked, charging and on WiFi")
+        rows += [(guid, *_NO_SESSION)] if len(rows) == before else []
     counted(where, moved, "messages come before the one above them: messages are sorted")
     counted(where, open_ended, "sessions go on at the last message of a device: they end there, and FLASH omits them")
-    return as_columns(_SPANS, rows)
+    return _of_sessions(rows, where, "devices are never locked, charging and on WiFi")
 
 
 def _cached(found: dict[str, dict[str, Any]], where: str) -> "dict[str, pa.ChunkedArray]":
     rows: list[tuple[str, ...]] = []
-    never: list[str] = []
     for guid, entry in found.items():
         try:
             spans = [(float(start), float(end)) for start, end in entry["ready_time"]] if entry["isSuccess"] else []
@@ -139,11 +135,15 @@ def _cached(found: dict[str, dict[str, Any]], where: str) -> "dict[str, pa.Chunk
             raise DataError(
                 f"device {guid}: no numbers in isSuccess, trace_start, trace_end, ready_time: {error}"
             ) from None
-        never += [] if spans else [guid]
-        rows += [(guid, *span, str(period_s)) for span in times]
-    begin = min((start for _, start, *_ in rows), default=_CACHE_BEGINS.isoformat())
-    counted(where, len(never), "devices have no session")
-    return as_columns(_SPANS, [*rows, *((guid, begin, begin, "1.0") for guid in never)])
+        rows += [(guid, *span, str(period_s)) for span in times] or [(guid, *_NO_SESSION)]
+    return _of_sessions(rows, where, "devices have no session")
+
+
+def _of_sessions(rows: list[tuple[str, ...]], where: str, without: str) -> "dict[str, pa.ChunkedArray]":
+    """Return the columns of sessions; a device without one keeps its place, and does not move the first session."""
+    begin = min((start for _, start, *_ in rows if start), default=_CACHE_BEGINS.isoformat())
+    counted(where, sum(not start for _, start, *_ in rows), without)
+    return as_columns(_SPANS, [row if row[1] else (row[0], begin, begin, "1.0") for row in rows])
 
 
 def _date(text: str, guid: str) -> datetime:

@@ -8,7 +8,7 @@ import io
 import math
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree
 
 from fedsim.errors import DataError, suggest
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 _N: Final = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _EVENTS: Final = re.compile(rb"(?m)^[ \t]*[\d.eE+-]+[ \t]+CONN[ \t]")
 """A line of a contact, among the first ones of a file."""
-_EVENT: Final = re.compile(rf"({_N}) CONN (\S+) (\S+) (up|down)", re.IGNORECASE)
+_EVENT: Final = re.compile(rf"({_N})\s+CONN\s+(\S+)\s+(\S+)\s+(up|down)", re.IGNORECASE)
 _MOVES: Final = re.compile(rb"\A(\s*#[^\n]*\n|\s)*\$(node_\(|ns_\s+at)")
-_PLACE: Final = re.compile(rf"\$node_\((\w+)\) set ([XYZ])_ ([+-]?{_N})")
-_GO: Final = re.compile(rf'\$ns_ at ({_N}) "\$node_\((\w+)\) setdest ([+-]?{_N}) ([+-]?{_N}) ({_N})"')
-_OF_NO_NODE: Final = re.compile(r"|\$god_ set-dist .*|set god_ .*|.*create-god.*")
+_MOVE: Final = re.compile(
+    rf"\$node_\((\w+)\)\s+set\s+([XYZ])_\s+([+-]?{_N})|"
+    rf'\$ns_\s+at\s+({_N})\s+"\$node_\((\w+)\)\s+setdest\s+([+-]?{_N})\s+([+-]?{_N})\s+({_N})"'
+)
+_OF_NO_NODE: Final = re.compile(r'|(\$ns_ at \S+ ")?\$god_ set-dist .*|set god_ .*|.*create-god.*')
 _JSON: Final = re.compile(rb"\A\s*[\[{]")
 CARS: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*<(?:[?!].*?<)?fcd-export", re.DOTALL)
 """How the XML of SUMO begins, behind a comment with its settings."""
@@ -79,14 +81,13 @@ def of_columns(columns: "dict[str, pa.ChunkedArray]", where: str) -> "dict[str, 
     return {**cars, LAST_STEP: pa.chunked_array([texts_of([last] * len(cars["client"]))])}
 
 
-def _matched(content: bytes, allowed: str, *patterns: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    """Yield lines of text, each as the first pattern that it is, refusing others; comments are left out."""
+def _matched(content: bytes, allowed: str, pattern: re.Pattern[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the groups of a pattern in lines of text, refusing others; comments are left out."""
     for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
-        text = " ".join(line.partition("#")[0].split())
-        found = next((match for pattern in patterns if (match := pattern.fullmatch(text))), None)
-        if found:
-            yield found
-        elif not _OF_NO_NODE.fullmatch(text):
+        text = line.partition("#")[0].strip()
+        if found := pattern.fullmatch(text):
+            yield found.groups()
+        elif not _OF_NO_NODE.fullmatch(text := " ".join(text.split())):
             raise DataError(f"line {number}: {text[:60]!r} is not allowed; allowed: {allowed}")
 
 
@@ -95,10 +96,10 @@ def _contacts(content: bytes, contact_with: str | None, where: str) -> "dict[str
     renewed: dict[tuple[str, str], str] = {}
     spans: list[tuple[str, str, str, str]] = []
     unseen = again = 0
-    events = _matched(content, "TIME CONN a b up, or down", _EVENT)
-    for event in sorted(events, key=lambda event: float(event[1])):
-        time_s, pair = event[1], (min(event[2], event[3]), max(event[2], event[3]))
-        since_s, up = begun.get(pair, "0"), event[4].lower() == "up"
+    events = list(_matched(content, "TIME CONN a b up, or down", _EVENT))
+    for time_s, one, other, change in sorted(events, key=lambda event: float(event[0])):
+        pair = (one, other) if one < other else (other, one)
+        since_s, up = begun.get(pair, "0"), change.lower() == "up"
         if pair in begun and up == (since_s is not None):
             again += 1
             renewed[pair] = time_s
@@ -112,26 +113,31 @@ def _contacts(content: bytes, contact_with: str | None, where: str) -> "dict[str
             again -= begun[pair] is not None
     counted(where, unseen, "contacts have no begin: they last from 0 s on")
     counted(where, again, "events not used: a contact is up, or down, already")
-    spans += [(*pair, time_s, "") for pair, time_s in begun.items() if time_s is not None]
-    nodes = {node for span in spans for node in span[:2]}
+    lasting = [(*pair, time_s, "") for pair, time_s in begun.items() if time_s is not None]
+    nodes = dict.fromkeys(node for event in events for node in event[1:3])
     if contact_with is not None and contact_with not in nodes:
         some = ", ".join(sorted(nodes)[:5])
         raise DataError(f"contact_with: there is no node {contact_with!r}{suggest(contact_with, nodes)}; nodes: {some}")
-    ends = [(*pair, *times) for one, other, *times in spans for pair in ((one, other), (other, one))]
-    rows = [(one, *times) for one, other, *times in ends if contact_with in (None, other)]
+    ends: dict[str, list[tuple[str, str]]] = {node: [] for node in nodes}
+    for one, other, *times in sorted([*spans, *lasting], key=lambda span: float(span[2])):
+        for node, peer in ((one, other), (other, one)):
+            # What follows a contact that lasts for ever is within it.
+            if contact_with in (None, peer) and not (ends[node] and not ends[node][-1][1]):
+                ends[node].append((times[0], times[1]))
+    rows = [(node, *times) for node, several in ends.items() for times in several]
     return as_columns(("client", "start_s", "end_s"), rows)
 
 
 def _moves(content: bytes) -> "dict[str, pa.ChunkedArray]":
     """Return the places of nodes that head for goals at a speed from an instant on, or until the next such order."""
     places: dict[str, dict[str, float]] = {}
-    orders: list[tuple[float, str, float, float, float]] = []
+    orders: list[tuple[Any, ...]] = []
     allowed = '$node_(i) set X_ x and $ns_ at t "$node_(i) setdest x y speed"'
-    for found in _matched(content, allowed, _PLACE, _GO):
-        if found.re is _PLACE:
-            places.setdefault(found[1], {})[found[2]] = float(found[3])
+    for placed, axis, place, at, node, *goal in _matched(content, allowed, _MOVE):
+        if placed:
+            places.setdefault(placed, {})[axis] = float(place)
         else:
-            orders.append((float(found[1]), found[2], float(found[3]), float(found[4]), float(found[5])))
+            orders.append((float(at), node, *map(float, goal)))
     nodes = [*places, *(order[1] for order in orders)]
     if lost := [node for node in nodes if not {"X", "Y"} <= places.get(node, {}).keys()]:
         raise DataError(f"node {lost[0]} has no place; allowed: set X_ and Y_ of each node")

@@ -69,16 +69,12 @@ class Intervals:
 
 def _joined(owner: IntArray, start: FloatArray, end: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
     """Return sorted intervals in which those of one owner that overlap or touch have become one."""
-    # Shifted by its owner, a span can only meet one of the same owner; one for ever ends after all others.
-    finite = np.where(np.isinf(end), 0.0, end)
-    latest = max(1.0, finite.max(initial=0.0), start.max(initial=0.0) + 1.0)
-    shift = owner * (2.0 * latest)
-    reach = np.maximum.accumulate(np.where(np.isinf(end), latest, end) + shift)
-    fresh = np.ones(owner.size, dtype=np.bool_)
-    fresh[1:] = (start + shift)[1:] > reach[:-1]
-    first = np.flatnonzero(fresh)
-    if not first.size:
+    if not owner.size:
         return owner, start, end
+    # By their ranks, and shifted by its owner, a span can only meet one of the same owner.
+    values = np.unique(np.append(start, end))
+    begins, ends = (np.searchsorted(values, one) + owner * values.size for one in (start, end))
+    first = np.flatnonzero(np.append(True, begins[1:] > np.maximum.accumulate(ends)[:-1]))
     return owner[first], start[first], np.maximum.reduceat(end, first)
 
 

@@ -22,8 +22,8 @@ _DECIMAL_COMMA: Final = r"^[+-]?\d+,\d+(?:[eE][+-]?\d+)?$"
 _THOUSANDS: Final = r"^\s*[+-]?\d{1,3},\d{3}\s*$"
 _PERCENT: Final = UNITS["%"]
 _SHARES: Final = Unit("shares")
-_NO_UNIT: Final = re.compile(r"_per_|[_ (][kmg](b|ibps)\)?$", re.IGNORECASE)
-"""Ends of names that look like a unit: a quotient, and mb, which may be bits or bytes."""
+_NO_UNIT: Final = re.compile(r"_per_|/s(ec(ond)?)?[\])]?$|[_ (][kmg](b|ibps)\)?$", re.IGNORECASE)
+"""Ends of names that look like a unit: a quotient, and mb or MB/S, which may be bits or bytes."""
 _GREATEST: Final = 2.0**53
 Missing = Literal["refused", "nan"]
 

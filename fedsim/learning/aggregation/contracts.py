@@ -65,20 +65,18 @@ class Aggregator(Component, ABC):
         """
 
 
-class _OneUpdate:
-    """An array of shape (d,), whose numbers need not be finite."""
-
-    def __call__(self, answer: object, given: Given) -> Vector:
-        found, size = np.asarray(answer), given["updates"].shape[1]
-        if found.dtype.kind != "f" or found.shape != (size,):
-            raise AnswerError(in_words(answer), f"floating-point numbers of shape ({size},)")
-        return found.astype(np.float32)
+def _one_update(answer: object, given: Given) -> Vector:
+    """Check an array of shape (d,), whose numbers need not be finite."""
+    found, size = np.asarray(answer), given["updates"].shape[1]
+    if found.dtype.kind != "f" or found.shape != (size,):
+        raise AnswerError(in_words(answer), f"floating-point numbers of shape ({size},)")
+    return found.astype(np.float32)
 
 
 _KINDS: Final[Mapping[str, Any]] = {
     "adds_up": Flag(),
     "least_updates": Number(least=1, whole=True),
-    "combine": _OneUpdate(),
+    "combine": _one_update,
 }
 AGGREGATION: Final = Contract("aggregation", Aggregator, _KINDS)
 

@@ -253,59 +253,43 @@ class LocalAlgorithm(Component):
         return Stepped(gathered.update, gathered.shared)
 
 
-@dataclass(frozen=True)
-class _Start:
-    """A model, and an offset only if the algorithm corrects gradients."""
-
-    def __call__(self, answer: object, given: Given) -> Start:
-        task: LocalTask = given["task"]
-        if not isinstance(answer, Start):
-            raise AnswerError(in_words(answer), "a Start")
-        model = _vector(answer.model, task.model.size)
-        if answer.offset is not None and not given["corrects"]:
-            raise AnswerError("a Start with an offset", "one without, since corrects is False")
-        offset = None if answer.offset is None else _vector(answer.offset, task.layout.parameters)
-        return Start(model, offset, {name: _vector(one, model.size) for name, one in answer.anchors.items()})
+def _start(answer: object, given: Given) -> Start:
+    """Check a model, and that there is an offset only if the algorithm corrects gradients."""
+    task: LocalTask = given["task"]
+    if not isinstance(answer, Start):
+        raise AnswerError(in_words(answer), "a Start")
+    model = _vector(answer.model, task.model.size)
+    if answer.offset is not None and not given["corrects"]:
+        raise AnswerError("a Start with an offset", "one without, since corrects is False")
+    offset = None if answer.offset is None else _vector(answer.offset, task.layout.parameters)
+    return Start(model, offset, {name: _vector(one, model.size) for name, one in answer.anchors.items()})
 
 
-@dataclass(frozen=True)
-class _OwnModel:
-    def __call__(self, answer: object, given: Given) -> Vector:
-        return _vector(answer, given["model"].size)
+def _own_model(answer: object, given: Given) -> Vector:
+    return _vector(answer, given["model"].size)
 
 
-@dataclass(frozen=True)
-class _Memory:
-    def __call__(self, answer: object, given: Given) -> dict[str, Vector]:
-        return _memory(answer)
+def _stepped(answer: object, given: Given) -> Stepped:
+    if not isinstance(answer, Stepped):
+        raise AnswerError(in_words(answer), "a Stepped")
+    update = np.asarray(answer.update)
+    if update.dtype.kind != "f" or update.shape != given["gathered"].update.shape:
+        raise AnswerError(in_words(answer.update), f"numbers of shape {given['gathered'].update.shape}")
+    return Stepped(update.astype(np.float64), _memory(answer.shared, given))
 
 
-@dataclass(frozen=True)
-class _Stepped:
-    def __call__(self, answer: object, given: Given) -> Stepped:
-        if not isinstance(answer, Stepped):
-            raise AnswerError(in_words(answer), "a Stepped")
-        update = np.asarray(answer.update)
-        if update.dtype.kind != "f" or update.shape != given["gathered"].update.shape:
-            raise AnswerError(in_words(answer.update), f"numbers of shape {given['gathered'].update.shape}")
-        return Stepped(update.astype(np.float64), _memory(answer.shared))
-
-
-@dataclass(frozen=True)
-class _Loss:
-    """A scalar tensor with a gradient with respect to the scores."""
-
-    def __call__(self, answer: Any, given: Given) -> Any:
-        allowed = "a tensor of one floating-point number, made of the scores, which are not detached"
-        if not isinstance(answer, TensorLike):
-            raise AnswerError(in_words(answer), allowed)
-        if any(length != 1 for length in answer.shape):
-            raise AnswerError(f"numbers of shape {tuple(answer.shape)}", allowed)
-        if not answer.is_floating_point():
-            raise AnswerError(f"a number of type {answer.dtype}", allowed)
-        if given["batch"].scores.requires_grad and not answer.requires_grad:
-            raise AnswerError("a loss without a gradient", allowed)
-        return answer
+def _loss(answer: Any, given: Given) -> Any:
+    """Check a scalar tensor with a gradient with respect to the scores."""
+    allowed = "a tensor of one floating-point number, made of the scores, which are not detached"
+    if not isinstance(answer, TensorLike):
+        raise AnswerError(in_words(answer), allowed)
+    if any(length != 1 for length in answer.shape):
+        raise AnswerError(f"numbers of shape {tuple(answer.shape)}", allowed)
+    if not answer.is_floating_point():
+        raise AnswerError(f"a number of type {answer.dtype}", allowed)
+    if given["batch"].scores.requires_grad and not answer.requires_grad:
+        raise AnswerError("a loss without a gradient", allowed)
+    return answer
 
 
 def _vector(values: object, size: int) -> Vector:
@@ -315,7 +299,7 @@ def _vector(values: object, size: int) -> Vector:
     return found.astype(np.float32, copy=False)
 
 
-def _memory(answer: object) -> dict[str, Vector]:
+def _memory(answer: object, _: Given) -> dict[str, Vector]:
     if not isinstance(answer, Mapping):
         raise AnswerError(in_words(answer), "arrays by their names")
     found = {}
@@ -344,13 +328,13 @@ ALGORITHM: Final = Contract(
         "part": OptionalOf(Mask(lambda given: given["layout"].initial.shape)),
         "numbers_more": Number(least=0, whole=True),
         "personal": Flag(),
-        "own_model": _OwnModel(),
+        "own_model": _own_model,
         "has_loss": Flag(),
-        "loss": _Loss(),
-        "begin": _Start(),
-        "end": _Memory(),
+        "loss": _loss,
+        "begin": _start,
+        "end": _memory,
         "drift_weight": Number(least=0),
-        "step": _Stepped(),
+        "step": _stepped,
     },
 )
 

@@ -51,7 +51,6 @@ class Moon(LocalAlgorithm):
         return {"model": task.model + difference}
 
     def loss(self, batch: Batch) -> Any:
-        """Return the loss of the data and the mean contrast."""
         if batch.representation is None:
             raise ScenarioError(
                 "learning.algorithm: 'moon' compares what enters the last dense or convolutional layer, and this model "

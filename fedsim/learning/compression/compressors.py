@@ -133,8 +133,6 @@ class Compress(UpdateStep):
         return float(self._compressor.bits(tensors))
 
     def client(self, message: Message) -> None:
-        if self._compressor.lossless:
-            return
         sender, parameters = message.sender, self._layout.parameters
         owed = message.numbers.copy()
         if self.remembers and LEFT_OUT in message.memory:

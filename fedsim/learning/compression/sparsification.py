@@ -18,7 +18,32 @@ from fedsim.units import BITS_PER_FLOAT32
 _SEED_BITS = 64
 
 
-class TopK(Compressor):
+class _Sparse(Compressor):
+    """What both rules have in common: how many numbers are sent, with their places, and what becomes of the others."""
+
+    share: Annotated[float, Field(gt=0, le=1)] = 0.01
+    error_feedback: bool = True
+    coding: Coding = "fixed"
+
+    @property
+    def remembers(self) -> bool:
+        return self.error_feedback
+
+    @property
+    def same_numbers(self) -> Compressor:
+        return self.model_copy(update={"coding": "fixed"})
+
+    def bits(self, tensors: Sequence[int]) -> float:
+        size = sum(tensors)
+        count = self._kept(size)
+        places = bits_of_places(count, size) if self.coding == "entropy" else count * (size - 1).bit_length()
+        return float(count * BITS_PER_FLOAT32 + places)
+
+    def _kept(self, size: int) -> int:
+        return max(1, round(self.share * size))
+
+
+class TopK(_Sparse):
     """Send the numbers of the largest absolute values, of all tensors together.
 
     Of p numbers ``k = max(1, round(share p))`` are sent, each with 32 bits and the ``ceil(log2 p)`` bits of its place,
@@ -41,24 +66,8 @@ class TopK(Compressor):
     [0.0, -3.0, 0.0, 2.0]
     """
 
-    share: Annotated[float, Field(gt=0, le=1)] = 0.01
-    error_feedback: bool = True
-    coding: Coding = "fixed"
-
-    @property
-    def remembers(self) -> bool:
-        return self.error_feedback
-
-    @property
-    def same_numbers(self) -> Compressor:
-        return self.model_copy(update={"coding": "fixed"})
-
-    def bits(self, tensors: Sequence[int]) -> float:
-        size = sum(tensors)
-        return _bits(_kept(self.share, size), size, self.coding)
-
     def compress(self, update: Vector, tensors: Sequence[int], rng: np.random.Generator) -> Vector:
-        count = _kept(self.share, update.size)
+        count = self._kept(update.size)
         size = np.abs(update)
         size[np.isnan(size)] = np.inf
         # By the value of the smallest one, as the order of a partition depends on the processor.
@@ -68,7 +77,7 @@ class TopK(Compressor):
         return np.where(sent, update, np.float32(0))
 
 
-class RandomK(Compressor):
+class RandomK(_Sparse):
     """Send numbers at random places, of all tensors together.
 
     Of p numbers ``k = max(1, round(share p))`` are sent, each with 32 bits and the ``ceil(log2 p)`` bits of its place,
@@ -93,9 +102,6 @@ class RandomK(Compressor):
     [0.0, 0.0, 2.0, 4.0]
     """
 
-    share: Annotated[float, Field(gt=0, le=1)] = 0.01
-    error_feedback: bool = True
-    coding: Coding = "fixed"
     shared_seed: bool = False
 
     @model_validator(mode="after")
@@ -107,36 +113,16 @@ class RandomK(Compressor):
             )
         return self
 
-    @property
-    def remembers(self) -> bool:
-        return self.error_feedback
-
-    @property
-    def same_numbers(self) -> Compressor:
-        return self.model_copy(update={"coding": "fixed"})
-
     def bits(self, tensors: Sequence[int]) -> float:
-        size = sum(tensors)
-        count = _kept(self.share, size)
         if self.shared_seed:
-            return float(count * BITS_PER_FLOAT32 + _SEED_BITS)
-        return _bits(count, size, self.coding)
+            return float(self._kept(sum(tensors)) * BITS_PER_FLOAT32 + _SEED_BITS)
+        return super().bits(tensors)
 
     def compress(self, update: Vector, tensors: Sequence[int], rng: np.random.Generator) -> Vector:
-        count = _kept(self.share, update.size)
+        count = self._kept(update.size)
         places: IntArray = rng.choice(update.size, count, replace=False, shuffle=False)
         scale = 1.0 if self.error_feedback else update.size / count
         found = np.zeros_like(update)
         with np.errstate(over="ignore"):
             found[places] = update[places].astype(np.float64) * scale
         return found
-
-
-def _kept(share: float, size: int) -> int:
-    return max(1, round(share * size))
-
-
-def _bits(count: int, size: int, coding: Coding) -> float:
-    """Return the bits of ``count`` of ``size`` numbers with their places."""
-    places = bits_of_places(count, size) if coding == "entropy" else count * (size - 1).bit_length()
-    return float(count * BITS_PER_FLOAT32 + places)

@@ -24,7 +24,8 @@ class Division(Settings):
         Drawn by the seed of the scenario, of each label in proportion; or the first or last rows, of data with an
         order, such as that of time.
     share : float in (0, 1)
-        Of the rows, to within one, and at least one row; rows of whole users may be a few more.
+        Of the rows, to within one, and at least one row; of labels with few rows fewer, so that one stays of each for
+        training; rows of whole users may be a few more.
     whole_users : bool
         Whether all rows of a user are for testing, or none, where rows are drawn and users are given.
 

@@ -119,6 +119,8 @@ _PAIR, _TRIPLE, _FOUR = 2, 3, 4
 _GREY_AXES, _COLOUR_AXES = 3, 4
 _CHANNELS: Final = ((1, 3), (2, 4))
 """Numbers of channels that tell which axis of an image has them, the usual ones first."""
+_MOST_GAPS: Final = 100
+"""Classes for each sample, and for a thousand more, beyond which labels are taken for names."""
 _MARKS: Final = {"i": -100, "u": 255, "f": float(np.finfo(np.float32).min)}
 """Numbers that fill targets up, by type; -100 is what torch's losses leave out by default."""
 ALLOWED: Final = (
@@ -272,15 +274,26 @@ def _whole(
         more["pixel_max"] = 255
     elif x[0].dtype.kind in "iu" and x[0].ndim == _PAIR and min(one.min() for one in x) >= 0:
         x = [one.astype(np.int64) for one in x]
-        more["vocabulary"] = 1 + int(max(one.max() for one in x))
+        more["vocabulary"] = _counted("tokens", x, noun)
     elif x[0].ndim == 1:
         x = [one[:, None] for one in x]
     if y[0].dtype == np.int64 and y[0].ndim == 1:
-        more["classes"] = 1 + int(max(one.max(initial=0) for one in y))
+        more["classes"] = _counted("labels", y, noun)
     x, y = ([one.copy(order="C") for one in arrays] for arrays in (x, y))
     if len(parts) == 1:
         return Undivided(x[0], y[0], more, users, notes)
     return Dataset(x[0], y[0], x[1], y[1], notes=notes, **more)
+
+
+def _counted(what: str, arrays: Sequence[NDArray[Any]], noun: str) -> int:
+    """Return one more than the greatest label or token, refusing numbers with gaps as those of users or hashes have."""
+    count, size = 1 + int(max(one.max(initial=0) for one in arrays)), sum(one.size for one in arrays)
+    if count > _MOST_GAPS * (1000 + size):
+        raise DataError(
+            f"{noun}: {what} reach {count - 1:,}, and there are {size:,} of them; allowed: numbers from 0 on without "
+            "such gaps, as np.unique(numbers, return_inverse=True)[1] makes them"
+        )
+    return count
 
 
 def _ragged(parts: Sequence[Rows]) -> bool:

@@ -29,14 +29,10 @@ class Synthetic(AlwaysThere):
 
     Attributes
     ----------
-    a : float >= 0
-        How much the users' models differ by law; without effect on samples and labels.
-    b : float >= 0
-        How much their features differ.
-    users : int >= 1
-        30 in FedProx.
-    features : int >= 1
-    classes : int >= 2
+    a, b : floats >= 0
+        How much the users' models differ by law, without effect on samples and labels; how much their features differ.
+    users, features, classes : int
+        30, 60 and 10 in FedProx.
     seed : int >= 0
     """
 
@@ -53,8 +49,7 @@ class Synthetic(AlwaysThere):
 
     def read(self) -> Dataset:
         streams = Streams(self.seed)
-        users = [self._user(streams.generator("synthetic", k)) for k in range(self.users)]
-        x, y = zip(*users, strict=True)
+        x, y = zip(*(self._user(streams.generator("synthetic", k)) for k in range(self.users)), strict=True)
         train = np.concatenate([first_ones(len(labels), 0.9) for labels in y])
         samples, labels = np.concatenate(x), np.concatenate(y)
         return parted(Path("synthetic"), samples, labels, train, owners(y), classes=self.classes)

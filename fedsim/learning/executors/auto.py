@@ -149,8 +149,7 @@ def _step_of(setup: TrainingSetup) -> Step:
     from fedsim.learning.models.inputs import blank
 
     norm_layers = (nn.modules.batchnorm._BatchNorm, nn.modules.instancenorm._InstanceNorm, nn.GroupNorm, nn.LayerNorm)
-    trainer = Trainer(setup)
-    module, layers, flops = trainer.flat.module, 0, 0.0
+    layers, flops = 0, 0.0
 
     def count(layer: nn.Module, _: object, out: object) -> None:
         nonlocal layers, flops
@@ -161,10 +160,13 @@ def _step_of(setup: TrainingSetup) -> Step:
             if weight.dim() > 1 and isinstance(out, Tensor):
                 flops += 2.0 * weight.numel() * max(1.0, out.numel() / weight.shape[0])
 
-    hooks = [one.register_forward_hook(count) for one in module.modules()]
     # On one thread: that of others to start takes longer than the pass.
-    with one_thread(setup), torch.no_grad(), suppress(Exception):  # the first look says what is wrong with a model
-        module.eval()(blank(setup.data.shape))
+    with one_thread(setup):
+        trainer = Trainer(setup)
+        module = trainer.flat.module
+        hooks = [one.register_forward_hook(count) for one in module.modules()]
+        with torch.no_grad(), suppress(Exception):  # the first look says what is wrong with a model
+            module.eval()(blank(setup.data.shape))
     for hook in hooks:
         hook.remove()
     # The optimiser moves each parameter once a step.

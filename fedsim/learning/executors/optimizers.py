@@ -27,15 +27,17 @@ class Optimizer:
     kernel of ``torch.optim.Adam`` with ``fused``; its class imports torch's compiler, which takes seconds.
     """
 
-    def __init__(self, parameters: Tensor, setup: TrainingSetup) -> None:
-        self._local, self._pull, self._parameters = setup.local, setup.pull, parameters
-        self._is_adam = setup.local.optimizer == "adam"
-        kind = "momentum" if setup.local.momentum and not self._is_adam else setup.local.optimizer
+    def __init__(self, parameters: Tensor, setup: TrainingSetup, arrays: Sequence[Tensor] = ()) -> None:
+        self._local, self._pull, self._parameters = (local := setup.local), setup.pull, parameters
+        self._arrays, self._is_adam = arrays, local.optimizer == "adam"
+        kind = "momentum" if local.momentum and not self._is_adam else local.optimizer
         self._state = {name: self._zeros() for name in _STATE[kind]}
         self._steps = torch.zeros(len(parameters), device=parameters.device)
         self._each = [list(one.unbind()) for one in (parameters, *self._state.values(), self._steps)]
         self._start = self._zeros() if self._pull else None
         self._offset = self._zeros() if setup.algorithm.corrects else None
+        more = self._is_adam, local.momentum, local.weight_decay, local.clip_norm, self._pull
+        self._is_plain = not any(more)
         # On a GPU a recorded step reads the rate from the device, where Adam's kernel takes float32.
         self._is_recorded = parameters.is_cuda
         exact = torch.float32 if self._is_recorded else torch.float64
@@ -90,6 +92,16 @@ class Optimizer:
         self._change(gradient, rates)
         for (rows, place), values in zip(kept, before, strict=True):
             rows[place] = values
+
+    def step_of_arrays(
+        self, slopes: Sequence[Tensor], waiting: Sequence[int] = (), rates: FloatArray | None = None
+    ) -> None:
+        """Do a step by the gradients of the views ``arrays`` of the parameters, each of shape (rows, ...)."""
+        if self._is_plain and self._offset is None and rates is None and not waiting:
+            torch._foreach_add_(list(self._arrays), list(slopes), alpha=-self._rate)
+        else:
+            flat = torch.cat([one.reshape(len(self._parameters), -1) for one in slopes], dim=1)
+            self.step(flat, waiting, rates)
 
     def _change(self, gradient: Tensor, rates: FloatArray | None) -> None:
         local, parameters = self._local, self._parameters

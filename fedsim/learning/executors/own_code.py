@@ -20,41 +20,19 @@ from fedsim.errors import FedsimError, PartError
 from fedsim.learning.algorithms.contracts import ALGORITHM
 from fedsim.learning.executors.contracts import StateError, TrainingSetup
 from fedsim.learning.models.flat_module import FlatModule
-from fedsim.learning.models.own.trial import content_of
+from fedsim.learning.models.own.trial import content_of, is_own_layer
 from fedsim.learning.models.settings import own_name
 from fedsim.learning.tasks.contracts import TASK
 
-_LIBRARIES: Final = ("fedsim", "torch", "torchvision")
 _OF_TORCH: Final = frozenset(nn.Module().__dict__)
-_HOOKS: Final = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _FUNCTIONS: Final = (type, types.FunctionType)
-_DRAWING: Final = (nn.FractionalMaxPool2d, nn.FractionalMaxPool3d)
-"""Layers of torch's that draw in evaluations too, which no seed is set for without a sandbox."""
 _CONSTANT: Final = (int, float, bool, str, bytes, complex, type(None), torch.dtype, torch.device, *_FUNCTIONS)
 
 
 def has_own_code(setup: TrainingSetup, module: nn.Module) -> bool:
     """Return whether code of a user's runs in a training or an evaluation."""
     parts = (setup.task, setup.algorithm, *setup.task.metrics)
-    return not all(is_builtin(type(one)) for one in parts) or any(map(_is_own, module.modules()))
-
-
-def _is_own(module: nn.Module) -> bool:
-    own = vars(module)
-    hooks = (hook for name in _HOOKS for hook in own[name].values())
-    return (
-        not _is_known(type(module))
-        or isinstance(module, _DRAWING)
-        or "forward" in own
-        or not all(map(_is_known, hooks))
-        or any(one._backward_hooks or one._post_accumulate_grad_hooks for one in module.parameters(recurse=False))
-    )
-
-
-def _is_known(code: Any) -> bool:
-    """Return whether a class or a function is of a library whose layers have no state beside their numbers."""
-    home: str | None = code.__module__ if isinstance(code, type | types.FunctionType) else None
-    return home is not None and home.partition(".")[0] in _LIBRARIES
+    return not all(is_builtin(type(one)) for one in parts) or any(map(is_own_layer, module.modules()))
 
 
 class Sandbox:

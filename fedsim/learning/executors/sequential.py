@@ -121,7 +121,11 @@ class SequentialExecutor(SpreadingExecutor):
 
     def _computed(self, items: Sequence[Any], costs: Sequence[float]) -> list[Any]:
         """Return the results of jobs or chunks, in their order; a thread computes a share with a free trainer."""
-        threads = min(self.threads if isinstance(items[0], TrainingJob) else self._scoring_threads, len(items))
+        count, threads = len(items), self._scoring_threads
+        if isinstance(items[0], TrainingJob):
+            # A few more than cores at a time, which share them, so that none stands still while the last ones train.
+            threads = self.threads + count % self.threads if self.threads > 1 else 1
+        threads = min(threads, count)
         if threads < 2:
             return [self.trainer.compute(item, place) for place, item in enumerate(items)]
         while len(self._trainers) < threads:
@@ -139,4 +143,4 @@ class SequentialExecutor(SpreadingExecutor):
 
         with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
             # In shares of one, so that an interrupt or a failure waits for trainings that have begun alone.
-            return spread(costs, len(items), lambda share: pool.submit(there, share))
+            return spread(costs, count, lambda share: pool.submit(there, share))

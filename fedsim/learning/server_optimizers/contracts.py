@@ -7,7 +7,6 @@ room's page says what that is for each kind of server.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -65,34 +64,29 @@ class ServerOptimizer(Component, ABC):
         """
 
 
-@dataclass(frozen=True)
-class _State:
-    def __call__(self, answer: object, given: Given) -> dict[str, NDArray[Any]]:
-        if not isinstance(answer, Mapping):
-            raise AnswerError(in_words(answer), "arrays by their names")
-        found = {name: np.array(values) for name, values in answer.items()}
-        for name, values in found.items():
-            if not isinstance(name, str) or values.dtype.kind not in "fiub":
-                raise AnswerError(f"{name!r} = {in_words(values)}", "arrays of numbers by their names")
-        return found
+def _state(answer: object, _: Given) -> dict[str, NDArray[Any]]:
+    if not isinstance(answer, Mapping):
+        raise AnswerError(in_words(answer), "arrays by their names")
+    found = {name: np.array(values) for name, values in answer.items()}
+    for name, values in found.items():
+        if not isinstance(name, str) or values.dtype.kind not in "fiub":
+            raise AnswerError(f"{name!r} = {in_words(values)}", "arrays of numbers by their names")
+    return found
 
 
-@dataclass(frozen=True)
-class _Step:
-    """The next parameters, finite or not, and the next state."""
-
-    def __call__(self, answer: object, given: Given) -> tuple[Vector, ServerState]:
-        if not (isinstance(answer, tuple) and len(answer) == 2):
-            raise AnswerError(in_words(answer), "a pair of parameters and state")
-        found = np.asarray(answer[0])
-        if found.dtype.kind != "f" or found.shape != given["model"].shape:
-            allowed = f"parameters as floating-point numbers of shape {given['model'].shape}"
-            raise AnswerError(in_words(answer[0]), allowed)
-        return found.astype(np.float32), _State()(answer[1], given)
+def _step(answer: object, given: Given) -> tuple[Vector, ServerState]:
+    """Check the next parameters, finite or not, and the next state."""
+    if not (isinstance(answer, tuple) and len(answer) == 2):
+        raise AnswerError(in_words(answer), "a pair of parameters and state")
+    found = np.asarray(answer[0])
+    if found.dtype.kind != "f" or found.shape != given["model"].shape:
+        allowed = f"parameters as floating-point numbers of shape {given['model'].shape}"
+        raise AnswerError(in_words(answer[0]), allowed)
+    return found.astype(np.float32), _state(answer[1], given)
 
 
 SERVER_OPTIMIZER: Final = Contract(
-    "server optimizer", ServerOptimizer, {"adds_update": Flag(), "init": _State(), "step": _Step()}
+    "server optimizer", ServerOptimizer, {"adds_update": Flag(), "init": _state, "step": _step}
 )
 
 

@@ -168,13 +168,11 @@ class UpdateStep:
         return update
 
 
-class _StillAMessage:
-    """Nothing; the numbers of the message are a vector of the model's length."""
-
-    def __call__(self, answer: object, given: Given) -> None:
-        found, size = given["message"].numbers, given["run"].layout.initial.size
-        if not isinstance(found, np.ndarray) or found.shape != (size,) or found.dtype != np.float32:
-            raise AnswerError(f"a message with {in_words(found)}", f"an array of float32 of shape ({size},)")
+def _still_a_message(_: object, given: Given) -> None:
+    """Check that the numbers of the message are a vector of the model's length."""
+    found, size = given["message"].numbers, given["run"].layout.initial.size
+    if not isinstance(found, np.ndarray) or found.shape != (size,) or found.dtype != np.float32:
+        raise AnswerError(f"a message with {in_words(found)}", f"an array of float32 of shape ({size},)")
 
 
 UPDATE_STEP: Final[Contract] = Contract(
@@ -188,7 +186,7 @@ UPDATE_STEP: Final[Contract] = Contract(
         "acts_on": Flag(),
         "identity": Free(),
         "bits": Number(least=0),
-        "client": _StillAMessage(),
+        "client": _still_a_message,
         "server": OptionalOf(Free()),
         "noise_energy": Free(),
         "clipped": Free(),

@@ -70,7 +70,6 @@ class Steps:
         return bits + BITS_PER_FLOAT32 * statistics
 
     def identity(self, sender: Sender) -> tuple[str | bytes | float, ...]:
-        """Return all that determines what the steps do with a message, beside the message."""
         found: list[str | bytes | float] = []
         for name, step in zip(self._names, self.listed, strict=True):
             if step.acts_on(sender.release):
@@ -78,19 +77,16 @@ class Steps:
         return tuple(found)
 
     def client(self, message: Message) -> Message:
-        """Return a message after the clients' halves of all steps that act on it."""
         for step in self.listed:
             if step.acts_on(message.sender.release):
                 step.client(message)
         return message
 
     def server(self, senders: Sequence[Sender], weights: FloatArray) -> Callable[[], FloatArray] | None:
-        """Return what draws what the server adds to an aggregate, shape (d,); None where it adds nothing."""
         draws = [draw for step in self.listed if (draw := step.server(senders, weights)) is not None]
         return (lambda: np.sum([draw() for draw in draws], axis=0)) if draws else None
 
     def noise_energy(self, release: Release | None, part: Mask | None) -> float:
-        """Return the expected squared norm of the noise of a release; NaN if it is not stated."""
         if release is None:
             return 0.0
         return sum((step.noise_energy(release, part) for step in self.listed if step.releases), 0.0)

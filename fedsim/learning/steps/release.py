@@ -136,7 +136,6 @@ class ClipAndNoise(UpdateStep):
         return draw
 
     def noise_energy(self, release: Release, part: Mask | None) -> float:
-        """Return the expected squared norm of the noise in trained numbers; NaN if it is not stated."""
         if not isinstance(self._mechanism, _StatesNoise):
             return math.nan
         exempt = self._layout.exempt[: self._layout.parameters]
@@ -148,7 +147,6 @@ class ClipAndNoise(UpdateStep):
         return isinstance(self._mechanism, _TellsClipping)
 
     def clipped(self, update: Vector) -> Vector:
-        """Return an update as the mechanism has clipped it, shape (d,)."""
         found = update.copy()
         found[self._covered] = self._mechanism.clipped(update[self._covered], self._layout.exempt[self._covered])
         return found

@@ -220,55 +220,41 @@ class _OfEach:
         return answer
 
 
-@dataclass(frozen=True)
-class _Losses:
-    """A loss for each sample, with a gradient with respect to the scores."""
-
-    def __call__(self, answer: Any, given: Given) -> Any:
-        losses = _OfEach(1)(answer, given)
-        if not losses.is_floating_point():
-            raise AnswerError(f"numbers of type {losses.dtype}", "floating-point numbers")
-        if given["scores"].requires_grad and not losses.requires_grad:
-            raise AnswerError("losses without a gradient", "losses made of the scores, which are not detached")
-        return losses
+def _losses(answer: Any, given: Given) -> Any:
+    """Check a loss for each sample, with a gradient with respect to the scores."""
+    losses = _OfEach(1)(answer, given)
+    if not losses.is_floating_point():
+        raise AnswerError(f"numbers of type {losses.dtype}", "floating-point numbers")
+    if given["scores"].requires_grad and not losses.requires_grad:
+        raise AnswerError("losses without a gradient", "losses made of the scores, which are not detached")
+    return losses
 
 
-@dataclass(frozen=True)
-class _Value:
-    """A number, also one that is not finite, of Python or NumPy or in a tensor."""
-
-    def __call__(self, answer: object, given: Given) -> float:
-        if isinstance(answer, SupportsFloat):
-            with suppress(TypeError, ValueError, RuntimeError):
-                return float(answer)
-        raise AnswerError(in_words(answer), "a number; nan where there is none")
+def _value(answer: object, _: Given) -> float:
+    if isinstance(answer, SupportsFloat):
+        with suppress(TypeError, ValueError, RuntimeError):
+            return float(answer)
+    raise AnswerError(in_words(answer), "a number; nan where there is none")
 
 
-@dataclass(frozen=True)
-class _Name:
-    """Name of a column beside the loss."""
-
-    def __call__(self, answer: object, given: Given) -> str:
-        if not isinstance(answer, str) or answer in ("", _LOSS):
-            raise AnswerError(in_words(answer), f"a text, neither empty nor {_LOSS!r}, which is the mean loss")
-        return answer
+def _name(answer: object, _: Given) -> str:
+    if not isinstance(answer, str) or answer in ("", _LOSS):
+        raise AnswerError(in_words(answer), f"a text, neither empty nor {_LOSS!r}, which is the mean loss")
+    return answer
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """Inputs and targets: two tensors of as many rows."""
-
-    def __call__(self, answer: object, given: Given) -> tuple[Any, Any]:
-        if not isinstance(answer, tuple) or len(answer) != 2:
-            raise AnswerError(in_words(answer), "inputs and targets")
-        inputs, targets = answer
-        for one in (inputs, targets):
-            if not isinstance(one, TensorLike) or not one.shape:
-                raise AnswerError(in_words(one), "tensors of inputs and of targets, with a row for each sample")
-        if inputs.shape[0] != targets.shape[0]:
-            found = f"{inputs.shape[0]} inputs and {targets.shape[0]} targets"
-            raise AnswerError(found, "tensors of inputs and of targets, with a row for each sample")
-        return inputs, targets
+def _pair(answer: object, _: Given) -> tuple[Any, Any]:
+    """Check inputs and targets: two tensors of as many rows."""
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        raise AnswerError(in_words(answer), "inputs and targets")
+    inputs, targets = answer
+    for one in (inputs, targets):
+        if not isinstance(one, TensorLike) or not one.shape:
+            raise AnswerError(in_words(one), "tensors of inputs and of targets, with a row for each sample")
+    if inputs.shape[0] != targets.shape[0]:
+        found = f"{inputs.shape[0]} inputs and {targets.shape[0]} targets"
+        raise AnswerError(found, "tensors of inputs and of targets, with a row for each sample")
+    return inputs, targets
 
 
 TASK: Final = Contract(
@@ -278,8 +264,8 @@ TASK: Final = Contract(
         "bound": Free(),
         "outputs": Number(least=1, whole=True),
         "makes_batches": Flag(),
-        "losses": _Losses(),
-        "batch": _Pair(),
+        "losses": _losses,
+        "batch": _pair,
     },
 )
 
@@ -287,10 +273,10 @@ METRIC: Final = Contract(
     "metric",
     Metric,
     {
-        "name": _Name(),
+        "name": _name,
         "width": Number(least=1, whole=True),
         "sums": _OfEach(2),
-        "value": _Value(),
+        "value": _value,
         "bound": Free(),
     },
 )

@@ -37,7 +37,7 @@ class Accuracy(Metric):
 
 
 class TopK(Metric):
-    """Share of the samples whose label is among the k highest scores.
+    """Share of the samples whose label is among the k highest scores; of equal ones the first labels count as higher.
 
     Attributes
     ----------
@@ -53,9 +53,10 @@ class TopK(Metric):
         return f"top-{self.k}"
 
     def sums(self, scores: Any, targets: Any) -> Any:
-        own = scores.gather(1, targets[:, None])
-        above = (scores > own) | own.isnan()
-        return (above.sum(1) < self.k).float()[:, None]
+        place = targets[:, None]
+        own = scores.gather(1, place)
+        above, equal = ((scores > own) | own.isnan()).sum(1, keepdim=True), (scores == own).cumsum(1).gather(1, place)
+        return (above + equal <= self.k).float()
 
 
 class MacroF1(Metric):

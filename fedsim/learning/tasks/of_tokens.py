@@ -43,7 +43,7 @@ class Perplexity(_OfTokens):
     def sums(self, scores: Any, targets: Any) -> Any:
         check_places(scores, targets)
         known = counted(targets, self.ignore or ())
-        return in_columns((_cross_entropy(scores, targets, known) * known).sum(1), known.float().sum(1))
+        return in_columns(_cross_entropy(scores, targets, known).sum(1), known.float().sum(1))
 
     def value(self, sums: FloatArray, samples: int) -> float:
         with np.errstate(over="ignore"):
@@ -93,9 +93,9 @@ class NextToken(IgnoringTask):
     def losses(self, scores: Any, targets: Any) -> Any:
         check_places(scores, targets)
         known = counted(targets, self.ignore)
-        return (_cross_entropy(scores, targets, known) * known).sum(1) / known.float().sum(1).clamp_min(1.0)
+        return _cross_entropy(scores, targets, known).sum(1) / known.float().sum(1).clamp_min(1.0)
 
 
 def _cross_entropy(scores: Any, targets: Any, known: Any) -> Any:
-    """Return the cross-entropy of each target; that of token 0 where it does not count."""
-    return cross_entropy(scores, targets.masked_fill(~known, 0))
+    """Return the cross-entropy of each target; 0 where it does not count, of scores of -inf too."""
+    return cross_entropy(scores, targets.masked_fill(~known, 0)).masked_fill(~known, 0.0)

@@ -182,7 +182,6 @@ class AllocatedChannel:
         return carried
 
     def _places(self, client: IntArray) -> Iterator[tuple[Channel, IntArray, IntArray]]:
-        """Yield each part with the positions of its clients among those given, and their places in it."""
         for part in self._parts:
             if part.ids is not None:
                 here = np.flatnonzero(np.isin(client, part.ids))

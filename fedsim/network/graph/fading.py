@@ -50,7 +50,6 @@ class WayFading:
         return True
 
     def ratios(self, client: IntArray, block: IntArray) -> FloatArray:
-        """Return rates in blocks over the mean rates, shape (b, n); 0 where the mean is."""
         law, snr, mean_bps = self._law, self._snr[client], self._mean_bps[client]
         u = law.streams.uniform(self._stream, client, block[:, None])
         band = self._band_of(snr)
@@ -99,7 +98,6 @@ class AccessFading:
         return link < self._way.size and bool(self._way[link] >= 0)
 
     def ratios(self, link: IntArray, block: IntArray) -> FloatArray:
-        """Return capacities over their means, shape (b, n), of links that fade."""
         found, direction = np.ones((block.size, link.size)), self._way[link]
         for way, drawn in enumerate(self._ways):
             these = np.flatnonzero(direction == way)
@@ -108,7 +106,6 @@ class AccessFading:
         return found
 
     def join(self, client: int, offer: Offer) -> bool:
-        """Let a client's links be what a station offers; return whether their fading changes."""
         snr = offer.snr
         if snr is None:
             return False

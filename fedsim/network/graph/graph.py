@@ -23,7 +23,7 @@ from fedsim.network.medium.failures import FAILURES, Failure
 from fedsim.network.topology.attachment import InitialAccess, station_sites_m
 from fedsim.network.topology.generators import LAYOUTS, Given
 from fedsim.network.topology.handover import HandoverRule
-from fedsim.network.topology.mobility import MOBILITIES, MOBILITY_MODEL, Mobility, Trace, Walk, standing
+from fedsim.network.topology.mobility import MOBILITIES, MOBILITY_MODEL, Mobility, Walk, standing
 from fedsim.network.transport.transport import TRANSPORT, TRANSPORTS, NoTransport, Transport
 from fedsim.registry import Component, Slot
 from fedsim.run_setup import RunSetup
@@ -96,10 +96,7 @@ class Graph(Component):
 
     def build(self, run: RunSetup) -> Links:
         graph = LAYOUT.checked(self.topology).graph(run.positions_m)
-        if isinstance(self.mobility, Trace):
-            movement = self.mobility.of_clients(run.clients)
-        else:
-            movement = standing if self.mobility is None else MOBILITY_MODEL.checked(self.mobility).build(run)
+        movement = standing if self.mobility is None else MOBILITY_MODEL.checked(self.mobility).build(run)
 
         def walk_of(client: int) -> Walk:
             x_m, y_m = run.positions_m[client].tolist()

@@ -74,7 +74,6 @@ class GraphLinks(Links):
         self._walks: dict[int, tuple[Walk, float]] = {}
 
     def attach(self) -> AttachedTopology:
-        """Return the topology as it is at time 0, newly built."""
         first = None if self.access is None else self.access.first
         return AttachedTopology(self._graph, self._server, self._clients, first)
 
@@ -132,7 +131,6 @@ class GraphLinks(Links):
         return seconds_of(bits, own_bps)
 
     def edge_routes(self) -> tuple[list[str], str]:
-        """Return the names of the edge servers that serve clients, in the order of their numbers, and of the cloud."""
         attached = self.attach()
         names, topology = attached.topology.names, attached.topology
         clouds = [i for i, node in enumerate(topology.nodes) if node.kind == "cloud"]
@@ -178,7 +176,6 @@ class GraphLinks(Links):
         return alone_s if not moves else np.minimum(alone_s, np.finfo(np.float64).max)
 
     def _alone(self, ends: Callable[[int], tuple[int, int]]) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the rate of the narrowest link, the delay of the route, and the rate of each client's own link."""
         attached = self.attach()
         capacity_bps = attached.topology.resources_bps()
         nodes = attached.topology.client_node

@@ -177,13 +177,11 @@ class Association:
             self._break_off(client, False)
 
     def _break_off(self, client: int, lost: bool) -> None:
-        """Interrupt a client's access, or end the interruption."""
         for link in self._attached.access[client]:
             self._attached.topology.lose_link(link, lost)
         self._medium.find_routes(self._under_way(client))
 
     def _attach(self, client: int, station: int, view: View) -> None:
-        """Join a client to a station at the rates of its place."""
         self._join(client, station, offers(view, np.array([station]))[0])
 
     def _join(self, client: int, station: int, offer: Offer) -> None:

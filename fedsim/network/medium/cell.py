@@ -211,7 +211,6 @@ def _drawn_rule(rule: Sharing) -> Callable[[Channel], BandRule | TimeRule] | Non
 
 
 def _discipline(channel: Channel, rule: Sharing) -> Discipline:
-    """Return a new discipline that knows the radio of the cell."""
     if isinstance(rule, str) and rule in _POWERED and channel.share_gain is not None:
         found: Discipline = _POWERED[rule]()
     else:

@@ -150,7 +150,6 @@ class DrawnSpectrum:
             self._go_on(now_s)
 
     def _carry_out(self, now_s: float) -> None:
-        """Give the transfers their bits of the plan until now."""
         plan, jobs, turns = self._plan, self._jobs, self._turns
         if plan is None:
             return
@@ -175,7 +174,6 @@ class DrawnSpectrum:
             turns.went_on(jobs, *plan.passed(now_s))
 
     def _go_on(self, now_s: float) -> None:
-        """End the transfers whose bits are sent, and plan for the others."""
         jobs = self._jobs
         if self._due:
             self._due, self._changed_s = False, now_s
@@ -250,7 +248,6 @@ class DrawnSpectrum:
         length_s: float,
         now_s: float,
     ) -> "BlockPlan | TurnPlan":
-        """Return the plan of one block of some seconds; shapes (m,)."""
         if split is not None:
             return BlockPlan(now_s, rows, rate * split, split, length_s, 1.0)
         served, part = cast(TimeRule, self._turns).turn(self._jobs, gain, rate, length_s)
@@ -281,7 +278,6 @@ class DrawnSpectrum:
         return 1 + int(min(last / 2, _ELEMENTS // (2 * jobs.n)))
 
     def _blocks_to_end(self, work: FloatArray) -> int:
-        """Return in about how many blocks the first transfer ends."""
         blocks = float(work.min()) / (self.bandwidth_hz * self.channel.fading.coherence_s)
         return int(min(blocks, float(_ELEMENTS))) + 1
 
@@ -294,7 +290,6 @@ class DrawnSpectrum:
         return 1 + min(quiet_s / coherence_s, float(_ELEMENTS)) + _AT_LEAST // rows
 
     def _blocks(self, expected: int, rows: int, few: float) -> int:
-        """Return for how many blocks to look ahead: about until the next end, or the next change by others."""
         if math.isinf(self.channel.fading.coherence_s):
             return 1
         blocks = int(min(expected + 2 * math.sqrt(expected), few, _ELEMENTS // rows))

@@ -149,7 +149,6 @@ class GainSharing(Discipline):
         return self._present.keys()
 
     def _look_for_first(self) -> tuple[float, _Claim]:
-        """Return the job that ends first, and by joining among equals, and the time until then."""
         heap, present, now, share = self._heap, self._present, self._time, self._share
         fewer_of, more_of, done_of, ceiling_of = self._fewer_of, self._more_of, self._done_of, self._ceiling_of
         fewer_clock, more_clock, older = self._fewer_clock, self._more_clock, self._older

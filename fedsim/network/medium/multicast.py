@@ -83,7 +83,6 @@ class LeastRate:
         return float(np.interp(time_s, self._ends_s, self._carried))
 
     def _draw(self) -> None:
-        """Draw the least rates of further blocks, twice as many each time."""
         drawn = self._rate.size
         count = min(max(_FIRST, drawn), max(_FIRST, _AT_ONCE // self._client.size), self._most - drawn)
         blocks = self._first + np.arange(drawn, drawn + count)
@@ -200,7 +199,6 @@ class MulticastGroup:
         return (self.multicast.env.now if self.transfer is None else self.began_s) - self.came_s
 
     def _received(self, receptions: "list[MulticastReception]", _event: Event) -> None:
-        """Let the last bit of receptions in progress arrive after their delays."""
         for reception in receptions:
             if reception in self.members:
                 reception.complete()

@@ -8,7 +8,7 @@ from typing import Final, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedsim.arrays import FloatArray, constant
+from fedsim.arrays import FloatArray, constant, special
 from fedsim.network.radio.contracts import Fading
 from fedsim.units import db_to_linear, linear_to_db
 
@@ -39,10 +39,8 @@ def _scaled_exponential_integral(x: FloatArray) -> FloatArray:
     From x = 30 on by the continued fraction 1/(x+1 - 1/(x+3 - 4/(x+5 - 9/(x+7 - ...)))), which converges there
     to the last digit (Abramowitz and Stegun 5.1.22 in even form; DLMF 6.9).
     """
-    from scipy.special import exp1
-
     small = np.minimum(x, _FRACTION_FROM)
-    found = np.asarray(np.exp(small) * exp1(small))
+    found = np.asarray(np.exp(small) * special("exp1")(small))
     far = x >= _FRACTION_FROM
     beyond = x[far]
     tail = np.zeros_like(beyond)

@@ -265,7 +265,6 @@ class Channel:
 def _ends_s(
     rate: FloatArray, total: FloatArray, bits: FloatArray, first_s: FloatArray, passed: int, coherence_s: FloatArray
 ) -> FloatArray:
-    """Return the durations of transfers that end within a chunk of blocks, shape (n,)."""
     row, last = positions(len(rate)), (total[:, 1:] >= bits).argmax(axis=1)
     block = passed + last if passed else last
     begun_s = np.maximum(first_s + (block - _ONE) * coherence_s, _ZERO)

@@ -49,8 +49,6 @@ class LargeScale:
 
 @dataclass(frozen=True)
 class _LargeScaleOf:
-    """The large-scale propagation of clients at some distances."""
-
     def __call__(self, answer: object, given: Given) -> LargeScale:
         if not isinstance(answer, LargeScale):
             raise AnswerError(in_words(answer), "a LargeScale")

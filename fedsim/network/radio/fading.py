@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Final, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from fedsim.arrays import FloatArray
+from fedsim.arrays import FloatArray, special
 from fedsim.network.radio.capacity import rayleigh_efficiency, spectral_efficiency
 from fedsim.registry import Component, Registry
 from fedsim.units import (
@@ -172,17 +172,13 @@ class Nakagami(BlockFading):
     m: Annotated[float, Field(ge=0.5, le=1000)] = 2.0
 
     def gain_quantile(self, u: FloatArray) -> FloatArray:
-        from scipy.special import gammaincinv
-
-        return np.asarray(gammaincinv(self.m, u) / self.m)
+        return np.asarray(special("gammaincinv")(self.m, u) / self.m)
 
     def mean_spectral_efficiency(self, snr: FloatArray) -> FloatArray:
         """Return the mean of ``log2(1 + snr * gain)`` by quadrature, to a relative error of 1e-9."""
-        from scipy.special import gammaincinv, gammaln
-
         m = self.m
-        constant = m * math.log(m) - float(gammaln(m))
-        low = math.log(float(gammaincinv(m, 1e-16)) / m)
+        constant = m * math.log(m) - float(special("gammaln")(m))
+        low = math.log(float(special("gammaincinv")(m, 1e-16)) / m)
         high = math.log((m + 40.0 + math.sqrt(80.0 * m)) / m)
         step = min(0.25, 0.7 / math.sqrt(m))
         return _efficiency(snr, lambda y: constant + m * y - m * np.exp(y), low, high, step)
@@ -211,11 +207,9 @@ def in_rows(snr: FloatArray, rows: int, mean: Callable[[FloatArray], FloatArray]
 
 
 def _rician_log_density(k: float, y: FloatArray) -> FloatArray:
-    from scipy.special import i0e
-
     amplitude = np.sqrt((1 + k) * np.exp(y))
     density: FloatArray = (
-        math.log1p(k) + y - (amplitude - math.sqrt(k)) ** 2 + np.log(i0e(2 * math.sqrt(k) * amplitude))
+        math.log1p(k) + y - (amplitude - math.sqrt(k)) ** 2 + np.log(special("i0e")(2 * math.sqrt(k) * amplitude))
     )
     return density
 

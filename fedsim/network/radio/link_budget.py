@@ -244,7 +244,6 @@ class LinkBudget:
 
 
 def _snr(link: CellLink, values: LinkValues, loss_db: FloatArray) -> FloatArray:
-    """Return the linear SNR without interference at losses of clients, shape (n,), or towards sites too, (n, S)."""
     power_dbm, hertz = (
         value if isinstance(value, float) or loss_db.ndim == 1 else value[:, None]
         for value in (values.power_dbm, values.bandwidth_hz)

@@ -192,7 +192,6 @@ def _field(
 def _exact(
     positions_m: FloatArray, sites: int, streams: Streams, row: IntArray, decorrelation_m: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the same by the exact method, for the clients of these ids."""
     if row.size > MOST_EXACT:
         raise ScenarioError(
             f"method: 'exact' is not allowed for {row.size} clients; "

@@ -58,12 +58,10 @@ class Windows:
         return np.asarray(self.length_s.sum(axis=1))
 
     def contact_s(self, client: IntArray, time_s: FloatArray) -> FloatArray:
-        """Return the contact of clients from the begin of a period to a time within it."""
         inside_s = np.clip(time_s[:, None] - self.start_s[client], 0.0, self.length_s[client])
         return np.asarray(inside_s.sum(axis=1))
 
     def between_s(self, client: IntArray, from_s: FloatArray, until_s: FloatArray) -> FloatArray:
-        """Return the contact of clients between two instants."""
         (begun, phase_s), (ended, end_s) = (self._phase(time_s) for time_s in (from_s, until_s))
         return self.contact_s(client, end_s) - self.contact_s(client, phase_s) + (ended - begun) * self.total_s[client]
 
@@ -88,7 +86,6 @@ class Windows:
         return np.where(never, np.inf, periods * self.period_s + end_s)
 
     def until_s(self, client: IntArray, time_s: FloatArray, contact_s: Values) -> FloatArray:
-        """Return how long clients take from an instant to have some seconds of contact."""
         phase_s = self._phase(time_s)[1]
         reached_s = self.reached_s(client, self.contact_s(client, phase_s) + contact_s)
         return np.maximum(reached_s - phase_s, contact_s)
@@ -252,13 +249,7 @@ class WindowFile(Component):
         table = Table.read(self.path, "network.passes.path", self.contact_with)
         row, client = owned(table, run.clients, "any")
         spans = read_spans(
-            table,
-            row,
-            client,
-            run.clients,
-            period_s=self.period_s,
-            after=self.after or "repeat",
-            origin=self.origin,
+            table, row, client, run.clients, period_s=self.period_s, after=self.after or "repeat", origin=self.origin
         )
         if not spans.start_s.size:
             table.refuse("it must have windows; allowed: at least one")

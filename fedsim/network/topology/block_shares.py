@@ -127,14 +127,12 @@ class FlowsOverBlocks:
         return cls(routes, weights, tuple(alone), (flow, routes[flow, at], weights[flow, at]))
 
     def ceilings_bps(self, capacity_bps: FloatArray) -> FloatArray:
-        """Return the rates that the links of each flow alone allow, shape (b, n)."""
         rate_bps = np.full((len(capacity_bps), len(self.routes)), math.inf)
         for flow, link, weight in self.alone:
             rate_bps[:, flow] = np.minimum(rate_bps[:, flow], capacity_bps[:, link] / weight)
         return rate_bps
 
     def rates_bps(self, capacity_bps: FloatArray) -> FloatArray:
-        """Return the max-min fair rates in each block, shape (b, n)."""
         rate_bps = self.ceilings_bps(capacity_bps)
         flow, link, weight = self.shared
         if not flow.size:
@@ -194,7 +192,6 @@ class BlocksAhead:
         return np.asarray(np.maximum(self.left_bits - sent, 0.0))
 
     def air_at(self, now_s: float) -> FloatArray:
-        """Return the seconds on the air of each flow."""
         block, rest_s = self._passed(now_s)
         length_s = np.diff(self.ends_s[:block], prepend=0.0)
         air_s: FloatArray = self.air_s + length_s @ self.air[:block] + self.air[block] * rest_s

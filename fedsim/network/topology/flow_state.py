@@ -242,7 +242,6 @@ class LinksInUse:
         return link in self._number
 
     def number(self, link: int) -> int | None:
-        """Return the number of a link; None if no flow uses it."""
         return self._number.get(link)
 
     def hold(self, link: int, capacity_bps: float) -> int:
@@ -270,7 +269,6 @@ class LinksInUse:
                 self._faded.remove(number)
 
     def set_capacity(self, link: int, capacity_bps: float) -> bool:
-        """Change the capacity of a link; return whether any flow uses it."""
         number = self._number.get(link)
         if number is not None:
             self._capacity_bps[number] = capacity_bps

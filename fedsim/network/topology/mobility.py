@@ -12,25 +12,13 @@ from functools import partial
 from typing import Annotated, Final, Literal, Protocol, Self
 
 import numpy as np
-from pydantic import Field, NonNegativeFloat, model_validator
+from pydantic import BeforeValidator, Field, NonNegativeFloat, model_validator
 
 from fedsim.answers import AnswerError, Contract, Given, asked, in_words
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import PartError
 from fedsim.inputs.paths import InputPath
-from fedsim.inputs.tables import (
-    IDS,
-    TIMES,
-    Origin,
-    Table,
-    followed,
-    identified,
-    instants,
-    note,
-    origin_of,
-    owned,
-    picked,
-)
+from fedsim.inputs.tables import TIMES, Origin, Table, followed, instants, note, origin_of, owned, picked
 from fedsim.inputs.tables.published import LAST_STEP, SPEED
 from fedsim.registry import Component, Registry
 from fedsim.run_setup import RunSetup
@@ -48,6 +36,10 @@ MOBILITIES = Registry(
 )
 
 _POINTS: Final = Bound(0.0, LONGEST_S)
+_Id = Annotated[
+    int, BeforeValidator(lambda value: int(value) if isinstance(value, float) and value % 1 == 0 else value)
+]
+"""The number of a client, which an array of NumPy has as a float."""
 _COME_AND_GO: Final = "clients come or go within the trace and stand still outside"
 _ABSENT: Final = "; devices.availability = { kind = 'traces', path = the same file } makes them absent there"
 _ANY: Final = Bound(0.0, 1e300)
@@ -201,7 +193,7 @@ class Trace(Component):
     points: (
         Annotated[
             Annotated[
-                tuple[Annotated[tuple[int, NonNegativeFloat, float, float], Field(strict=False)], ...],
+                tuple[Annotated[tuple[_Id, NonNegativeFloat, float, float], Field(strict=False)], ...],
                 Field(min_length=1, strict=False),
             ],
             _POINTS,
@@ -226,9 +218,9 @@ class Trace(Component):
         return self
 
     def build(self, run: RunSetup) -> Movement:
-        return self.of_clients(None)
+        return self.of_clients(run.clients)
 
-    def of_clients(self, clients: int | None) -> Movement:
+    def of_clients(self, clients: int) -> Movement:
         """Return the movement of K clients, refusing a trace whose ids are those of others."""
         if self.path is not None:
             table = Table.read(self.path, "network.mobility.path")
@@ -247,10 +239,7 @@ class Trace(Component):
         return partial(_along, ways, self.after == "repeat")
 
 
-def _ways(table: Table, clients: int | None, origin: float | str | None) -> Points:
-    """Return each client's (time, x, y), in the order of times."""
-    if clients is None:
-        clients = 1 + int(identified(table, table.called(*IDS))[0].max(initial=0))
+def _ways(table: Table, clients: int, origin: float | str | None) -> Points:
     row, client = owned(table, clients, "any")
     least = 0.0 if origin is None else -np.inf
     times = instants(table, table.called(*TIMES), least=least)
@@ -303,16 +292,14 @@ def _hold_against_speeds(
 def _along(points: Points, repeats: bool, client: int, place_m: Place) -> Iterator[Leg]:
     """Yield the legs of a client's way from time 0 on, which lies in the way where that begins before."""
     way = points.get(client, [(0.0, *place_m)])
-    if way[0][0] > 0:
-        yield Leg(0.0, way[0][0], way[0][1:], (0.0, 0.0))
-    # A run that begins within or after a way begins it anew as a whole.
-    period_s = way[-1][0] - min(way[0][0], 0.0)
     repeats = repeats and way[-1][0] > way[0][0]
+    if way[0][0] > 0:
+        way = [(0.0, *way[0][1:]), *way]
+    # A run that begins within or after a way begins it anew as a whole.
+    period_s = way[-1][0] - way[0][0]
     rounds = itertools.count(max(0, math.floor(-way[-1][0] / period_s) + 1)) if repeats else (0,)
     for number in rounds:
         shift_s = number * period_s
-        if number and way[0][0] > 0:
-            yield Leg(shift_s, shift_s + way[0][0], way[0][1:], (0.0, 0.0))
         for (from_s, x_m, y_m), (to_s, to_x_m, to_y_m) in itertools.pairwise(way):
             if shift_s + to_s > 0:
                 took_s, begins_s = to_s - from_s, max(shift_s + from_s, 0.0)

@@ -104,7 +104,6 @@ class Topology:
         return name in self._number
 
     def between(self, one: int, other: int) -> list[int]:
-        """Return the links that join two nodes, in either direction."""
         return [out[head] for out, head in ((self._out[one], other), (self._out[other], one)) if head in out]
 
     def share_airtime(self, node: int) -> None:
@@ -125,7 +124,6 @@ class Topology:
         self.links[number] = replace(self.links[number], capacity_bps=capacity_bps)
 
     def relays(self, node: int) -> bool:
-        """Return whether routes of others may pass through a node."""
         relays = self.nodes[node].relays
         return self.nodes[node].kind != "client" if relays is None else relays
 

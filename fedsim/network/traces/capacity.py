@@ -81,7 +81,6 @@ class Capacities:
         return np.asarray((more - loops) * whole + carried)
 
     def between_s(self, trace: IntArray, from_s: FloatArray, until_s: FloatArray) -> FloatArray:
-        """Return the seconds between two instants in which each trace carries something."""
         return until_s - from_s if self._carries is None else self._carries.between_bits(trace, from_s, until_s)
 
     @cached_property

@@ -10,7 +10,7 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError
 from fedsim.inputs.archives import unpacked
 from fedsim.inputs.paths import InputPath
-from fedsim.inputs.tables import GAP, IDS, TIMES, After, Instants, Table, followed, instants, note, owned
+from fedsim.inputs.tables import GAP, IDS, TIMES, After, Instants, Table, followed, identified, instants, note, owned
 from fedsim.inputs.tables.content import TABLES, suffix_of, utf8
 from fedsim.inputs.tables.header import UNITS, Name
 from fedsim.network.traces.capacity import Capacities
@@ -135,16 +135,11 @@ class RateFile(Settings):
 
 
 def _numbered(table: Table, trace: str | None) -> IntArray:
-    """Return the number of each row's trace, in the order of numbers or of texts."""
     if trace is None:
         return np.zeros(table.rows, dtype=np.int64)
-    place, labels = table.labels(trace)
-    if None in labels:
-        row = int(np.flatnonzero(place == labels.index(None))[0])
-        table.refuse_cell(trace, row, "the name or number of a trace in each row")
-    numeric = table.is_numeric(trace)
-    order = np.argsort([float(one or 0) for one in labels] if numeric else [str(one) for one in labels])
-    return np.asarray(np.argsort(order)[place], dtype=np.int64)
+    ids, labels = identified(table, trace, -(10**15))
+    places = np.unique(ids if labels is None else np.array(labels), return_inverse=True)[1]
+    return np.asarray(places if labels is None else places[ids], dtype=np.int64)
 
 
 def _pieces(

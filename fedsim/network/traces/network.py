@@ -123,14 +123,12 @@ class TraceLinks(Links):
     def on_air_s(
         self, client: IntArray, draw: int, start_s: FloatArray, elapsed_s: FloatArray, bits: float, *, up: bool
     ) -> FloatArray:
-        """Return the time until the last bit in which the traces carry something."""
         way = self._up if up else self._down
         begin_s = start_s + way.offset_s[client]
         sending_s = np.minimum(elapsed_s, way.transfer_s(client, start_s, bits))
         return way.rates.between_s(way.trace[client], begin_s, begin_s + sending_s)
 
     def expected_on_air_s(self, bits: float, *, up: bool) -> FloatArray:
-        """Return a value that is exact for transfers that are long against the trace."""
         way = self._up if up else self._down
         rows_s = way.rates.length_s[way.trace]
         carries_s = way.rates.between_s(way.trace, np.zeros(way.trace.size), rows_s)

@@ -115,7 +115,6 @@ class CohortRun:
         return self.cohort.client[places], self.weight[places]
 
     def late_of(self, members: IntArray) -> BoolArray:
-        """Return which members were late, shape (m,)."""
         return self.late[self.places(members)] if self.any_late else same(False, members.size)
 
     def mark_late(self) -> None:

@@ -143,7 +143,6 @@ class Participations:
                 effect.settle(self.plan, self.plan.everyone if members is None else members)
 
     def delivered(self, count: int) -> Event:
-        """Return the event that is triggered when a number of clients have delivered."""
         if count not in self._milestones:
             if self._as_one and (count != self.size or not count):
                 self._end_by_now()
@@ -216,7 +215,6 @@ class Participations:
         return bool(after_s.min() <= _TIE_ULPS * math.ulp(deadline_s))
 
     def _wait_for_each(self) -> None:
-        """Wait for the end of each member that has not ended."""
         passed_s, stops, self._as_one = self.env.now - self.start_s, self._stops, False
         for i, after_s in enumerate(self._ends_after_s.tolist()):
             if math.isnan(self._ends_s[i]):
@@ -477,7 +475,6 @@ class Participations:
             self._on_end(i, delivered)
 
     def _drop_in(self, i: int, phase: int, cause: Effect, _event: Event) -> None:
-        """Drop a member that is still in a phase."""
         if self._first[i] == phase and math.isnan(self._ends_s[i]):
             self._drop(i, cause)
 
@@ -491,7 +488,6 @@ class Participations:
                 self._cut(i, None, self.env.now)
 
     def _cut(self, i: int, stop: Stop | None, end_s: float) -> None:
-        """End the participation of member i, in a phase of its present wait."""
         phase, plan = self._first[i], self.plan
         if i in self._on_air:
             self._leave_air(i, phase)

@@ -75,7 +75,6 @@ class Battery(Effect):
 
     @cached_property
     def _mean_j(self) -> FloatArray:
-        """Mean joules of a participation of every client."""
         run = self._run
         phases_s = run.features[:, :3].T
         on_air_s = run.expected_on_air_s((run.workload.down_bits, run.workload.up_bits))

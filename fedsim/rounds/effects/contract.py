@@ -376,10 +376,8 @@ class Effects(tuple[Effect, ...]):
         return [effect for effect in self if effect.says(member)]
 
     def of(self, kind: type[E]) -> E | None:
-        """Return the effect of a kind; None if there is none."""
         return next((effect for effect in self if type(effect) is kind), None)
 
     def asked(self, phase: int) -> Asked:
-        """Return the effects that are asked about a phase."""
         concerned = Effects(effect for effect in self if phase in effect.phases)
         return Asked(*map(concerned.having, ("due", "wait_s", "limit", "passed")))

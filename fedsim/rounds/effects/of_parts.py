@@ -22,16 +22,19 @@ ORDER: Final = (
     "learning",
     "selector",
     "rounds.late",
-    "rounds.faults",
-    "network",
     "devices.availability",
     "devices.dropout",
     OTHERS,
     "rounds.effects",
+    "rounds.faults",
+    "network",
     "devices.energy",
     "privacy",
 )
-"""Places of parts: batteries pay for what others have changed, and of two causes at one instant the first counts."""
+"""Places of parts: links wait and set up after all other waits, and batteries pay for what others have changed.
+
+Of two causes at one instant the first counts.
+"""
 
 
 class Part(Protocol):

@@ -38,7 +38,6 @@ class PartialWork(Effect):
             plan.work[members] = np.where(late, np.minimum(share, steps), share)
 
     def _mean_uplink_s(self, plan: Plan, members: IntArray) -> FloatArray:
-        """Return the mean duration of each member's upload."""
         client, found_s = plan.client[members], np.empty(members.size)
         sizes = np.broadcast_to(at(plan.bits[1], members), members.shape)
         for bits in np.unique(sizes).tolist():

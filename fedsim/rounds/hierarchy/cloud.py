@@ -78,7 +78,6 @@ class Cloud:
         self._changed: Event = env.event()
 
     def next_start_s(self, number: int) -> float:
-        """Return when a round can start: now, or when the first client is available; inf for never."""
         if self._queue or self._back:
             return self.env.now
         starts_s = [edge.resumes_s if edge.number in self._in_progress else edge.next_start_s() for edge in self._edges]

@@ -58,7 +58,6 @@ class BySite(Grouping):
     requires: ClassVar[frozenset[str]] = frozenset({SITES})
 
     def edges_of(self, links: Links, expected_s: FloatArray) -> IntArray:
-        """Return the site of each client, numbered without gaps."""
         if links.serving is None:
             raise ScenarioError(
                 "rounds.edges.grouping: 'site' is not allowed with a network without sites; "

@@ -68,7 +68,6 @@ class Pisces(RoundPolicy):
         return float(seen_s[np.isfinite(seen_s)].max()) / self.bound
 
     def wait(self, server: ServerPort, round_: Round) -> Running:
-        """Wait until the interval is over and an update has arrived."""
         interval = round_.limit(self.interval_s(round_.past))
         while not (interval.processed and server.buffered):
             yield server.next_arrival() if interval.processed else server.next_arrival() | interval

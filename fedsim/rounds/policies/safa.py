@@ -69,7 +69,6 @@ class Safa(RoundPolicy):
         return ModelCache(learner, self.quota(learner.samples.size), self.lag)
 
     def quota(self, clients: int) -> int:
-        """Return how many clients of a crowd are picked."""
         return at_least(self.share, clients)
 
     def wait(self, server: ServerPort, round_: Round) -> Running:

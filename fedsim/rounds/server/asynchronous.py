@@ -237,5 +237,4 @@ class AsynchronousServer(SynchronousServer):
 
 
 def server_of(context: ServerContext) -> type[SynchronousServer]:
-    """Return the kind of server that a policy needs."""
     return SynchronousServer if context.rules.policy.traits.concurrency is None else AsynchronousServer

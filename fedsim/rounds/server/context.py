@@ -30,7 +30,6 @@ class Refused:
     updates: list[tuple[int, int]] = field(default_factory=list)
 
     def note(self) -> str:
-        """Return a sentence on them; empty without any."""
         if not self.updates:
             return ""
         named = ", ".join(f"client {client} in round {number}" for client, number in self.updates[:_NAMED])

@@ -1,6 +1,5 @@
 """The clients of one server: who is available, who is idle, and who is in flight."""
 
-from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -32,7 +31,7 @@ class Crowd:
         self.candidates = CandidateSet(self.member, whole_crowd=self.whole)
         self._tracker = availability.tracker(self.member)
         self._round_draw = (0, 0)
-        self._cohort = np.full(clients, -1)
+        self._cohort, self._version = np.full((2, clients), -1)
         self._busy = np.zeros(clients, dtype=bool)
         self._busy_count = 0
         self._waited_for: dict[int, CohortRun] = {}
@@ -63,7 +62,6 @@ class Crowd:
         return self._any_available(time_s, self.draw(number))
 
     def look(self, time_s: float, number: int) -> "CandidateSet":
-        """Return the candidates at an instant of a round."""
         draw = self.draw(number)
         position = self._tracker.update(time_s, draw)
         if position.size:
@@ -105,6 +103,7 @@ class Crowd:
     def sent(self, run: CohortRun) -> None:
         """Record a cohort in flight, whose clients stay busy beyond the round."""
         client = run.cohort.client
+        self._version[client] = run.model.version
         if client.size == 1:
             self._sent_one(client.item(), run.order)
             return
@@ -138,11 +137,11 @@ class Crowd:
         self._release(client, run)
         self.mark_idle(client)
 
-    def cancelled(self, runs: Iterable[CohortRun]) -> None:
-        """Record that the server has cancelled cohorts; their clients are idle once they have stopped."""
-        for run in runs:
-            for client in run.cohort.client.tolist():
-                self._release(client, run)
+    def cancelled(self, version: int) -> None:
+        """Record that no client of a model before a version is waited for; they are idle once they have stopped."""
+        behind = (self._cohort >= 0) & (self._version < version)
+        self._cohort[behind] = -1
+        self.in_flight -= int(np.count_nonzero(behind))
 
     def wait_for(self, run: CohortRun) -> None:
         """Remember a cohort of one client, which was sent, until the client has delivered or is given up."""
@@ -170,7 +169,6 @@ class Crowd:
         self.given_up.clear()
 
     def take_given_up(self) -> list[CohortRun]:
-        """Return the cohorts that were given up since the last call."""
         taken, self.given_up = self.given_up, []
         return taken
 
@@ -265,7 +263,6 @@ class CandidateSet:
         return before + int(np.count_nonzero(self._in[block * BLOCK : position]))
 
     def includes(self, client: IntArray) -> BoolArray:
-        """Return which ids are those of candidates."""
         inside = (client >= self._member[0]) & (client <= self._member[-1])
         if not inside.all():
             found = np.zeros(client.size, dtype=np.bool_)
@@ -277,7 +274,6 @@ class CandidateSet:
         return np.asarray((self._member[position] == client) & self._in[position])
 
     def _position(self, place: int) -> int:
-        """Return the position of the client at a place among the candidates."""
         if self._ends is None:
             self._ends = np.cumsum(self._counts)
         block = int(np.searchsorted(self._ends, place, side="right"))

@@ -62,7 +62,6 @@ class Unevaluated:
             self._newest = model.version
 
     def evaluated(self, model: Model, done: Callable[[], bool], result: Callable[[], Evaluation]) -> None:
-        """Note that a model is evaluated."""
         self._evaluations += 1
         if self._goals:
             self._open.append((done, result, [one for one in self._since if one.model.version != model.version]))
@@ -165,7 +164,6 @@ class Evaluations:
             raise
 
     def _row(self, evaluation: Callable[[], Evaluation], number: int, time_s: float, version: int) -> Mapping[str, Any]:
-        """Return what is recorded of an evaluation."""
         found = evaluation()
         metrics = {name: None if math.isnan(value) else value for name, value in _metrics(found.metrics).items()}
         return {
@@ -180,7 +178,6 @@ class Evaluations:
         }
 
     def _evaluate_clients(self, model: Model) -> None:
-        """Record the newest evaluation on each client's samples."""
         self._round_of_clients = self._round
         found = self._learner.evaluate_clients(model)
         if found is None:
@@ -214,5 +211,4 @@ def _metrics(of_task: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _nulls(values: FloatArray) -> list[float | None]:
-    """Return numbers, and None for those that are none."""
     return [None if math.isnan(value) else value for value in values.tolist()]

@@ -31,7 +31,6 @@ class Loads:
         return run
 
     def plan(self, run: CohortRun, draw: int, look: Look, deadline_s: float) -> Plan:
-        """Return what the cohort that has begun is to do."""
         cohort, clients = run.cohort, self.context.clients
         down, up, samples = clients.workload.of(cohort.client)
         if cohort.trained:

@@ -41,7 +41,6 @@ class Messages:
         samples: FloatArray | None = None,
         compute_s: FloatArray | None = None,
     ) -> Plan:
-        """Return the plan of a message down, some work and a message up, which start now; see `ask`."""
         none = np.zeros(client.size)
         return Plan(
             client,
@@ -89,7 +88,6 @@ class Messages:
         return np.flatnonzero(asked.arrived)
 
     def sent(self, plan: Plan, members: IntArray, numbers: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
-        """Return what members send in place of numbers that they have computed, by name, each of shape (m,)."""
         for effect in self._sending:
             numbers = effect.sends(plan, members, numbers)
         return numbers

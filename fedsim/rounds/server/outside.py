@@ -78,7 +78,6 @@ class Decisions:
         self._awaited: Event | None = None
 
     def wait(self, env: Environment, asked: Asked) -> Generator[Event, Any, Answer]:
-        """Wait for a decision, and return it."""
         self.asked, self._awaited, self._answer = asked, env.event(), None
         try:
             yield self._awaited
@@ -189,7 +188,6 @@ class SteppedServer(SynchronousServer):
     def _decided(
         self, selectors: Callable[[], Generator[Event, Any, Cohort | None]]
     ) -> Generator[Event, Any, Cohort | None]:
-        """Return the cohort that is decided outside; None for none."""
         decisions = self.decisions
         while True:
             decisions.number = self.number
@@ -269,6 +267,5 @@ class SteppedAsynchronousServer(SteppedServer, AsynchronousServer):
 
 
 def stepped_server_of(context: ServerContext, decisions: Decisions) -> Callable[..., SteppedServer]:
-    """Return what makes the kind of stepped server that a policy needs."""
     kind = SteppedServer if context.rules.policy.traits.concurrency is None else SteppedAsynchronousServer
     return partial(kind, decisions=decisions)

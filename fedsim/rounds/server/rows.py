@@ -42,7 +42,6 @@ class Rows:
         self._selected = self._stale_used = 0
 
     def _of_effects(self, plan: Plan, members: IntArray) -> dict[str, Piece]:
-        """Return what effects say of members in the tables."""
         found: dict[str, Piece] = {}
         for effect in self._effects:
             found.update(effect.columns(plan, members))
@@ -52,7 +51,6 @@ class Rows:
         self._selected += run.cohort.client.size
 
     def add_message(self, table: str, number: int, asked: Participations, **columns: Any) -> None:
-        """Add rows of messages beside participations to their table."""
         own = self._of_effects(asked.plan, asked.plan.everyone)
         self.recorder.add_columns(
             table,
@@ -157,7 +155,6 @@ class Rows:
 
 
 def _spent(members: Participations) -> dict[str, Piece]:
-    """Return the columns of the times, bits and outcomes of participations."""
     members.count_bits()
     plan, spent_s, sent_bits = members.plan, members.plan.spent_s, members.plan.sent_bits
     return {

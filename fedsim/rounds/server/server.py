@@ -146,7 +146,6 @@ class Server:
         self._evaluations.begin(self.model, self._number - 1)
 
     def run(self) -> None:
-        """Run rounds, and the clock, until the run is over."""
         process = self.begin()
         with self._placing(), _few_searches_for_garbage():
             run_until(self.env, process)

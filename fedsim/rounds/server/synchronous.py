@@ -138,7 +138,6 @@ class SynchronousServer(Messages):
                 self.buffer.refuse(run, np.setdiff1d(delivered, counted))
 
     def _finish(self, round_: Round, ended_by: RoundEnd) -> Waiting:
-        """Aggregate what has arrived, record the round, and report it."""
         self._aggregate()
         self._record(round_, self.env.now, ended_by)
         return
@@ -163,7 +162,6 @@ class SynchronousServer(Messages):
         return [] if round_.cohort_run is None else [all_members(round_.cohort_run)]
 
     def _reported(self, counted: Members, arrived: Members) -> Members:
-        """Return the members that the selector is told of."""
         return counted
 
     # Candidates and the selector's cohort.
@@ -292,9 +290,8 @@ class SynchronousServer(Messages):
             yield self.env.timeout(0)
 
     def _cancel_before(self, version: int) -> Waiting:
-        """Cancel the cohorts that started from models before a version."""
         old = [run for run in self._open if run.model.version < version]
-        self.crowd.cancelled(old)
+        self.crowd.cancelled(version)
         yield from self._cancel(old)
 
     def _finalize(self, arrived: Members) -> Members:
@@ -317,7 +314,6 @@ class SynchronousServer(Messages):
     # What the run and its policy ask.
 
     def next_start_s(self, number: int) -> float:
-        """Return when a round can start: now, or when the first client is available; inf for never."""
         if self.traits.overlaps_rounds and self.crowd.in_flight:
             return float(self.env.now)
         start_s = self.crowd.next_start_s(number)
@@ -325,7 +321,6 @@ class SynchronousServer(Messages):
         return float(self.env.now) if start_s == np.inf and self.crowd.any_busy else start_s
 
     def abort_round(self) -> Generator[Event, Any, bool]:
-        """Lose clients in flight and updates that wait, as the server crashes; return whether that ends a round."""
         final = yield from self._stop()
         round_, self.round = self.round, None
         if round_ is None:
@@ -341,7 +336,6 @@ class SynchronousServer(Messages):
         return [part for part in final if part[0] is round_.cohort_run]
 
     def shutdown(self) -> Waiting:
-        """Lose clients in flight and updates that wait, as the run is over."""
         yield from self._stop()
 
     def _stop(self) -> Generator[Event, Any, Members]:
@@ -381,7 +375,6 @@ class SynchronousServer(Messages):
         return error
 
     def nothing_comes(self) -> str:
-        """Return why no update can be expected at the end of the run; empty while one can."""
         return ""
 
     def stop_waiting(self) -> bool:
@@ -389,7 +382,6 @@ class SynchronousServer(Messages):
         return False
 
     def any_available(self, time_s: float, number: int) -> bool:
-        """Return whether a client, idle or not, is available at an instant of a round."""
         return self.crowd.any_available(time_s, number)
 
     def trains_from(self, version: int) -> bool:

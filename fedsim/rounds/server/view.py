@@ -174,14 +174,12 @@ class Knowledge:
 
 
 def with_answers(view: RoundView, answers: Answers) -> RoundView:
-    """Return a view with the responses of clients that are candidates now."""
     here = np.isin(answers.client, view.client)
     columns = {name: column for name, column in vars(answers).items() if column is not None}
     return replace(view, answers=Answers(**{name: column[here] for name, column in columns.items()}))
 
 
 def feedback(number: int, now_s: float, reported: Members, needs: tuple[str, ...]) -> Reports:
-    """Return the selector's reports at the end of a round."""
     measured: dict[str, NDArray[Any]] = {name: _column(name, reported) for name in needs}
     client = _joined([run.cohort.client[members] for run, members in reported], np.int64)
     delivered = [run.participations.outcome[members] == _DELIVERED for run, members in reported]

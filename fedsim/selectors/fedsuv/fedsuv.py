@@ -3,6 +3,7 @@
 Numbers of equations, sections and lines (of Algorithm 1) are the paper's.
 """
 
+from dataclasses import fields
 from typing import Annotated, Final, Literal
 
 import numpy as np
@@ -215,18 +216,7 @@ class FedSuv(CohortSelector):
 
     def _models(self, view: RoundView) -> Beliefs:
         if self._beliefs is None:
-            settings = Settings(
-                delta=self.delta,
-                ridge=self.ridge,
-                scaling=self.scaling,
-                kernel=self.kernel,
-                length_scale=self.length_scale,
-                noise=self.noise,
-                fit=self.fit,
-                basis=self.basis,
-                utility_scale=self.utility_scale,
-                undelivered=self.undelivered,
-            )
+            settings = Settings(**{each.name: vars(self)[each.name] for each in fields(Settings)})
             self._beliefs = Beliefs(view.clients, view.features.shape[1], settings)
             self._rectangles = Rectangles(view.clients, self.when_disjoint)
             self._eliminated_in = np.zeros(view.clients, dtype=np.int64)

@@ -14,6 +14,8 @@ from fedsim.units import Decibels, Hertz, db_to_linear
 
 T = TypeVar("T")
 _HALVINGS: Final = 100
+_MOST_SNR_HZ: Final = 1e100
+"""Stands for an infinite one, of which no band is the least."""
 
 
 class JointBandwidth(CohortSelector):
@@ -83,18 +85,18 @@ class JointBandwidth(CohortSelector):
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return the clients and their bands; `planned_s` is then the planned duration of the round."""
         channel = np.zeros(view.client.size) if view.snr_hz is None else view.snr_hz
-        snr_hz = channel / float(db_to_linear(self.snr_gap_db))
-        able = np.flatnonzero(snr_hz > 0)
-        if not (able.size and view.allocates and view.up_bits > 0):
+        snr_hz, ready_s = channel / float(db_to_linear(self.snr_gap_db)), view.features[:, :2].sum(axis=1)
+        able = np.flatnonzero((snr_hz > 0) & np.isfinite(ready_s))
+        size = min(self.cohort_size(view), able.size)
+        if not (size and view.allocates and view.up_bits > 0):
             expected_s = view.features[:, :3].sum(axis=1)
             return Cohort(view.client[np.sort(lowest(expected_s, self.cohort_size(view), rng))])
-        ready_s = view.features[able, :2].sum(axis=1)
-        size = min(self.cohort_size(view), able.size)
+        ready_s, snr_hz = ready_s[able], np.minimum(snr_hz[able], _MOST_SNR_HZ)
         find = greedy if self.search == "greedy" else exact
         # Ties in random order.
         order = rng.permutation(able.size)
-        place = np.sort(order[find(view.up_bits, ready_s[order], snr_hz[able][order], self.bandwidth_hz, size)])
-        self.planned_s, band = earliest_end(view.up_bits, ready_s[place], snr_hz[able][place], self.bandwidth_hz)
+        place = np.sort(order[find(view.up_bits, ready_s[order], snr_hz[order], self.bandwidth_hz, size)])
+        self.planned_s, band = earliest_end(view.up_bits, ready_s[place], snr_hz[place], self.bandwidth_hz)
         return Cohort(view.client[able[place]], allocation=Allocation(bandwidth_hz=band))
 
 

@@ -144,7 +144,7 @@ class OortFedScale(CohortSelector):
     def _chosen(self, view: RoundView, size: int, places: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         """Return the selected clients, and the exploited ones among them, with ``places`` explored places."""
         tried = self._state.tried[view.client]
-        listed = blacklist(view, self.blacklist_after, self.blacklist_share)
+        listed = blacklist(view, self.blacklist_after, self.blacklist_share, rng)
         known, untried = np.flatnonzero(tried & ~listed), np.flatnonzero(~tried)
         exploited = min(size - places, known.size)
         explored = min(size - exploited, untried.size)

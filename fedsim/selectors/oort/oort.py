@@ -142,7 +142,7 @@ class Oort(CohortSelector):
         self._clients = view.clients
         size = self.cohort_size(view)
         tried = self._state.tried[view.client]
-        listed = blacklist(view, self.blacklist_after, self.blacklist_share)
+        listed = blacklist(view, self.blacklist_after, self.blacklist_share, rng)
         known, untried = np.flatnonzero(tried & ~listed), np.flatnonzero(~tried)
         explored = min(self._explored(size), untried.size)
         exploited = min(size - explored, known.size)

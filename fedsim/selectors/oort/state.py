@@ -6,7 +6,7 @@ import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.selectors.contracts import Reports, RoundView
-from fedsim.selectors.sampling import TIME_COLUMNS, grown
+from fedsim.selectors.sampling import TIME_COLUMNS, grown, lowest
 
 Silent = Literal["zero", "mean"]
 
@@ -55,14 +55,13 @@ class OortState:
         return gained
 
 
-def blacklist(view: RoundView, after: int | None, share: float) -> BoolArray:
-    """Return the mask of candidates that were selected more than ``after`` times."""
-    if after is None:
-        return np.zeros(view.client.size, dtype=np.bool_)
-    listed = view.participations > after
-    places = np.flatnonzero(listed)
-    order = np.argsort(-view.participations[places], kind="stable")
-    listed[places[order[int(share * view.clients) :]]] = False
+def blacklist(view: RoundView, after: int | None, share: float, rng: np.random.Generator) -> BoolArray:
+    """Return the mask of candidates that were selected more than ``after`` times, the most often ones of too many."""
+    listed = view.participations > (np.inf if after is None else after)
+    places, most = np.flatnonzero(listed), int(share * view.clients)
+    if places.size > most:
+        listed[:] = False
+        listed[places[lowest(-view.participations[places].astype(float), most, rng)]] = True
     return listed
 
 

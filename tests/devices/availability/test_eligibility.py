@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 
 from fedsim.devices import Always, Bernoulli
 from fedsim.devices.availability.on_off import Markov
-from fedsim.run_setup import RunSetup
-from fedsim.streams import Streams
+from tests.support.media import of_crowd
 from tests.support.worlds import available_in, batteries, charged
 
 
 def test_laws_state_their_kind():
-    always, drawn = Always().build(RunSetup(2, Streams(0))), Bernoulli(probability=0.5).build(RunSetup(2, Streams(0)))
-    markov = Markov(mean_on_s=1.0, mean_off_s=1.0).build(RunSetup(2, Streams(0)))
+    always, drawn = of_crowd(Always(), 2), of_crowd(Bernoulli(probability=0.5), 2)
+    markov = of_crowd(Markov(mean_on_s=1.0, mean_off_s=1.0), 2)
     assert [law.kind for law in (always, drawn, markov)] == ["timed", "per-draw", "timed"]
     assert charged(drawn, batteries([1.0, 1.0])).kind == "per-draw"
     whole = charged(always, batteries([1.0, 1.0]))
@@ -25,14 +24,14 @@ def test_laws_state_their_kind():
 
 def test_clients_that_are_always_there_open_the_round_when_the_first_is_charged():
     """20, 40 and 10 J rise by 2 W; 50 J are there after 15, 5 and 20 s."""
-    there = charged(Always().build(RunSetup(3, Streams(0))), batteries([20.0, 40.0, 10.0], gain_w=2.0, least=50.0))
+    there = charged(of_crowd(Always(), 3), batteries([20.0, 40.0, 10.0], gain_w=2.0, least=50.0))
     assert there.next_s(0.0, 1)[0] == 5.0
     assert there.available(np.arange(3), 5.0, 1).tolist() == [False, True, False]
     assert there.available(np.arange(3), 15.0, 1).tolist() == [True, True, False]
     assert there.next_s(17.0, 2)[0] == 17.0
-    never = charged(Always().build(RunSetup(2, Streams(0))), batteries([20.0, 40.0], least=50.0))
+    never = charged(of_crowd(Always(), 2), batteries([20.0, 40.0], least=50.0))
     assert never.next_s(0.0, 1)[0] == math.inf
-    draining = charged(Always().build(RunSetup(1, Streams(0))), batteries([60.0], gain_w=-1.0, least=50.0))
+    draining = charged(of_crowd(Always(), 1), batteries([60.0], gain_w=-1.0, least=50.0))
     assert [draining.next_s(t, 1)[0] for t in (0.0, 10.0, 10.5)] == [0.0, 10.0, math.inf]
 
 
@@ -50,7 +49,7 @@ def test_a_draw_without_a_charged_client_is_repeated():
     """One of 50 clients is charged; tries are 2 s apart and show it with probability 0.2, so the mean wait is 8 s."""
     waits = []
     for seed in range(150):
-        availability = Bernoulli(probability=0.2, retry_s=2.0).build(RunSetup(50, Streams(seed)))
+        availability = of_crowd(Bernoulli(probability=0.2, retry_s=2.0), 50, seed)
         there = charged(availability, batteries([1.0] * 49 + [60.0], least=50.0))
         opens_s, draw = there.next_s(10.0, 3)
         assert there.available(np.arange(50), opens_s, draw).nonzero()[0].tolist() == [49]
@@ -62,7 +61,7 @@ def test_a_draw_without_a_charged_client_is_repeated():
 
 def test_no_draw_is_repeated_before_a_client_is_charged():
     """At 1e-3 W the first of two has 50 J after 10^4 s; a draw each second would take long."""
-    availability = Bernoulli(probability=1.0, retry_s=3.0).build(RunSetup(2, Streams(0)))
+    availability = of_crowd(Bernoulli(probability=1.0, retry_s=3.0), 2)
     there = charged(availability, batteries([40.0, 0.0], gain_w=1e-3, least=50.0))
     assert there.next_s(0.0, 1)[0] == 10_002.0
     assert charged(availability, batteries([40.0, 0.0], least=50.0)).next_s(0.0, 2)[0] == math.inf
@@ -105,10 +104,10 @@ def test_some_clients_only():
     assert there.next_s(0.0, 1)[0] == 0.0
     assert there.next_s(0.0, 1, some)[0] == 40.0
     assert there.next_s(0.0, 1, some[1:])[0] == 70.0
-    always = Always().build(RunSetup(3, Streams(0)))
+    always = of_crowd(Always(), 3)
     assert (always.next_s(5.0, 1, some)[0], always.next_s(5.0, 1, some[:0])[0]) == (5.0, math.inf)
     assert charged(always, power).next_s(0.0, 1, some)[0] == 30.0
-    drawn = Bernoulli(probability=0.4).build(RunSetup(3, Streams(1)))
+    drawn = of_crowd(Bernoulli(probability=0.4), 3, 1)
     for round_ in range(1, 60):
         here = drawn.available(np.arange(3), 0.0, round_)
         both = charged(drawn, batteries([50.0, 20.0, 15.0], gain_w=1.0, least=50.0))

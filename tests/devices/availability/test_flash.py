@@ -10,9 +10,9 @@ from scipy import stats
 from validation import sample, sessions
 
 from fedsim.devices.availability.flash import FITTED, Flash, FlashSojourns, QuantileLaw, hourly_rates
-from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from tests.support.bounds import dkw
+from tests.support.media import of_crowd
 
 DAY_S = 86400.0
 
@@ -65,7 +65,7 @@ ABSOLUTE = {
 @pytest.fixture(scope="module")
 def seen():
     clients = 24_000
-    return sample.watch(Flash().build(RunSetup(clients, Streams(7))), clients, 7)
+    return sample.watch(of_crowd(Flash(), clients, 7), clients, 7)
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_what_is_published_of_the_sample(found, name):
 def test_it_goes_on_like_that():
     """A fortnight later the clients' share of time online is the same, and no client's comings have changed."""
     clients = 6000
-    law = Flash().build(RunSetup(clients, Streams(3)))
+    law = of_crowd(Flash(), clients, 3)
     ids, day_s = np.arange(clients), np.full(clients, DAY_S)
     share = []
     for day in (0, 14):
@@ -107,17 +107,17 @@ def test_it_goes_on_like_that():
 def test_without_hours_no_client_follows_them():
     """The share online is then the same at every hour; sessions stay about as long."""
     clients = 24_000
-    free = sessions.statistics(sample.watch(Flash(diurnal=False).build(RunSetup(clients, Streams(7))), clients, 7))
+    free = sessions.statistics(sample.watch(of_crowd(Flash(diurnal=False), clients, 7), clients, 7))
     assert free["share online, largest hour over smallest"] < 1.15
     assert free["session in s, 90% quantile"] == pytest.approx(sample.FACTS["session in s, 90% quantile"], rel=0.2)
     assert free["share of time online, mean"] == pytest.approx(0.084, abs=0.004)
 
 
 def test_never_is_never():
-    law = Flash(never_share=1.0).build(RunSetup(50, Streams(2)))
+    law = of_crowd(Flash(never_share=1.0), 50, 2)
     assert law.next_s(0.0, 1)[0] == math.inf
     assert not law.sessions(np.arange(50), np.zeros(50), np.full(50, 8 * DAY_S)).owner.size
-    ever = Flash(never_share=0.0).build(RunSetup(50, Streams(2)))
+    ever = of_crowd(Flash(never_share=0.0), 50, 2)
     assert np.unique(ever.sessions(np.arange(50), np.zeros(50), np.full(50, 8 * DAY_S)).owner).size > 45
 
 

@@ -16,9 +16,9 @@ from fedsim.devices.availability.diurnal import DailyClocks, Diurnal, arrival_ra
 from fedsim.devices.availability.flash import Flash
 from fedsim.devices.availability.on_off import Markov
 from fedsim.errors import ScenarioError
-from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from tests.support.bounds import dkw
+from tests.support.media import of_crowd
 
 
 def walk(availability, client, until_s):
@@ -33,7 +33,7 @@ def walk(availability, client, until_s):
 
 
 def test_always():
-    availability = AVAILABILITIES.make("always").build(RunSetup(3, Streams(0)))
+    availability = of_crowd(AVAILABILITIES.make("always"), 3)
     assert availability.available(np.array([0, 2]), 5.0, 1).tolist() == [True, True]
     assert availability.leaves_after_s(np.array([0, 2]), 5.0, 1, np.ones(2)).tolist() == [math.inf] * 2
     assert availability.next_s(5.0, 1)[0] == 5.0
@@ -43,7 +43,7 @@ def test_always():
 def test_draws_are_fair_and_independent_of_the_crowd():
     clients, rounds, p = 400, 200, 0.3
     law = AVAILABILITIES.make({"kind": "bernoulli", "probability": p})
-    availability, larger = law.build(RunSetup(clients, Streams(1))), law.build(RunSetup(clients + 5, Streams(1)))
+    availability, larger = of_crowd(law, clients, 1), of_crowd(law, clients + 5, 1)
     ids = np.arange(clients)
     there = np.array([availability.available(ids, 0.0, r) for r in range(1, rounds + 1)])
     error = math.sqrt(p * (1 - p) / there.size)
@@ -58,9 +58,7 @@ def test_draws_are_fair_and_independent_of_the_crowd():
 def test_a_draw_without_an_available_client_is_repeated():
     """Three clients of p = 0.05: a draw shows one with q = 1 - 0.95^3; geometric waits, conditional crowds."""
     p, rounds, ids = 0.05, 2000, np.arange(3)
-    availability = AVAILABILITIES.make({"kind": "bernoulli", "probability": p, "retry_s": 2.0}).build(
-        RunSetup(3, Streams(2))
-    )
+    availability = of_crowd(AVAILABILITIES.make({"kind": "bernoulli", "probability": p, "retry_s": 2.0}), 3, 2)
     waits = np.array([availability.next_s(10.0, r)[0] - 10.0 for r in range(1, rounds + 1)])
     crowds = np.array([availability.available(ids, *availability.next_s(10.0, r)) for r in range(1, rounds + 1)])
     q = 1 - (1 - p) ** 3
@@ -81,7 +79,7 @@ def test_a_draw_without_an_available_client_is_repeated():
 @pytest.mark.statistical
 def test_markov_sojourns_are_exponential_and_the_start_is_stationary():
     clients, on_s, off_s = 4000, 30.0, 90.0
-    availability = Markov(mean_on_s=on_s, mean_off_s=off_s).build(RunSetup(clients, Streams(3)))
+    availability = of_crowd(Markov(mean_on_s=on_s, mean_off_s=off_s), clients, 3)
     ids = np.arange(clients)
     error = math.sqrt(0.25 * 0.75 / clients)
     for time_s in (0.0, 17.0, 5000.0):
@@ -101,9 +99,9 @@ def test_markov_sojourns_are_exponential_and_the_start_is_stationary():
 @settings(max_examples=4)
 def test_answers_do_not_depend_on_what_was_asked_before(times_s, seed):
     for law in (Markov(mean_on_s=7.0, mean_off_s=11.0), Diurnal(), Flash()):
-        wandering = law.build(RunSetup(6, Streams(seed)))
+        wandering = of_crowd(law, 6, seed)
         for time_s in times_s:
-            fresh = law.build(RunSetup(9, Streams(seed)))
+            fresh = of_crowd(law, 9, seed)
             some = np.array([4, 0, 5])
             for mine, other in zip(wandering.state(some, time_s), fresh.state(some, time_s), strict=True):
                 np.testing.assert_array_equal(mine, other)
@@ -111,7 +109,7 @@ def test_answers_do_not_depend_on_what_was_asked_before(times_s, seed):
 
 @given(st.floats(0, 1e5), st.integers(0, 30))
 def test_the_first_arrival_is_the_first_arrival(time_s, seed):
-    availability = Markov(mean_on_s=1.0, mean_off_s=200.0).build(RunSetup(3, Streams(seed)))
+    availability = of_crowd(Markov(mean_on_s=1.0, mean_off_s=200.0), 3, seed)
     opens_s = availability.next_s(time_s, 1)[0]
     ids = np.arange(3)
     assert availability.available(ids, opens_s, 1).any()
@@ -121,7 +119,7 @@ def test_the_first_arrival_is_the_first_arrival(time_s, seed):
 
 
 def test_a_client_is_there_until_it_leaves():
-    availability = Markov(mean_on_s=50.0, mean_off_s=50.0).build(RunSetup(200, Streams(4)))
+    availability = of_crowd(Markov(mean_on_s=50.0, mean_off_s=50.0), 200, 4)
     ids = np.arange(200)
     there = np.flatnonzero(availability.available(ids, 10.0, 1))
     leaves_s = availability.leaves_after_s(ids, 10.0, 1, np.ones(200))
@@ -138,7 +136,7 @@ def test_shares_by_hour_are_those_asked_for():
     clients = 5_000
     hours = np.arange(24)
     shares = 0.3 + 0.2 * np.cos(2 * np.pi * (hours - 3) / 24)
-    availability = Diurnal(share_by_hour=tuple(shares), mean_session_s=1800.0).build(RunSetup(clients, Streams(5)))
+    availability = of_crowd(Diurnal(share_by_hour=tuple(shares), mean_session_s=1800.0), clients, 5)
     ids = np.arange(clients)
     for day in (0, 2):
         for hour in range(0, 24, 3):
@@ -154,10 +152,10 @@ def test_shares_by_hour_are_those_asked_for():
 def test_hours_can_start_anywhere_and_clients_live_in_zones():
     clients = 5_000
     shares = (0.1,) * 12 + (0.8,) * 12
-    shifted = Diurnal(share_by_hour=shares, mean_session_s=600.0, start_hour=15.5).build(RunSetup(clients, Streams(6)))
+    shifted = of_crowd(Diurnal(share_by_hour=shares, mean_session_s=600.0, start_hour=15.5), clients, 6)
     online = shifted.available(np.arange(clients), 0.0, 1).mean()
     assert online == pytest.approx(0.8, abs=5 * math.sqrt(0.16 / clients))
-    world = Diurnal(share_by_hour=shares, mean_session_s=600.0, zones_h=24.0).build(RunSetup(clients, Streams(6)))
+    world = of_crowd(Diurnal(share_by_hour=shares, mean_session_s=600.0, zones_h=24.0), clients, 6)
     mean = [world.available(np.arange(clients), time_s, 1).mean() for time_s in (0.0, 30_000.0, 60_000.0)]
     np.testing.assert_allclose(mean, mean[0], atol=7 * math.sqrt(0.25 / clients))
 
@@ -169,7 +167,7 @@ def test_a_run_that_begins_at_half_past_an_hour_begins_with_its_share(hour, shar
     shares = np.full(24, 0.5)
     shares[hour] = 0.01 + 0.98 * share
     law = Diurnal(share_by_hour=tuple(shares), mean_session_s=60.0, start_hour=hour + 0.5)
-    there = law.build(RunSetup(20_000, Streams(1))).available(np.arange(20_000), 0.0, 1)
+    there = of_crowd(law, 20_000, 1).available(np.arange(20_000), 0.0, 1)
     assert there.mean() == pytest.approx(shares[hour], abs=5 * math.sqrt(0.25 / 20_000))
 
 
@@ -226,18 +224,14 @@ def test_a_daily_clock_goes_on_from_where_it_is(time_s, first, second):
 )
 def test_sessions_of_a_window_are_those_that_one_meets_in_it(law):
     availability, clients, from_s, until_s = (
-        law.build(RunSetup(30, Streams(12))),
+        of_crowd(law, 30, 12),
         np.array([7, 3, 21, 22]),
         9_000.0,
         400_000.0,
     )
     found = availability.sessions(clients, np.full(4, from_s), np.full(4, until_s))
     for place, client in enumerate(clients):
-        met = [
-            (a, b)
-            for on, a, b in walk(law.build(RunSetup(30, Streams(12))), client, until_s)
-            if on and b > from_s and a < until_s
-        ]
+        met = [(a, b) for on, a, b in walk(of_crowd(law, 30, 12), client, until_s) if on and b > from_s and a < until_s]
         mine = found.owner == place
         np.testing.assert_allclose(found.start_s[mine], [max(a, from_s) for a, _ in met], rtol=1e-9)
         np.testing.assert_allclose(found.end_s[mine], [min(b, until_s) for _, b in met], rtol=1e-9)
@@ -258,7 +252,7 @@ def test_bisection_counts_as_a_slow_scan_does(rows, data):
 def test_a_look_far_ahead_of_short_sojourns_is_refused(monkeypatch):
     """In 10^6 s there are a million changes of a mean of 1 s; 160 are drawn, and the next look is as far as before."""
     monkeypatch.setattr(on_off, "MOST_SOJOURNS", 160)
-    law = Markov(mean_on_s=1.0, mean_off_s=1.0).build(RunSetup(3, Streams(0)))
+    law = of_crowd(Markov(mean_on_s=1.0, mean_off_s=1.0), 3)
     law.state(np.arange(3), 100.0)
     with pytest.raises(ScenarioError, match=r"client 0 would go on and off more than 160 times .* at 1e\+06 s"):
         law.state(np.arange(3), 1e6)
@@ -268,4 +262,4 @@ def test_the_first_sojourn_begins_at_time_0():
     """Its end is the exponential number of the stream's first draw."""
     law, ids = Markov(mean_on_s=3.0, mean_off_s=3.0), np.arange(50)
     drawn_s = -3.0 * np.log1p(-Streams(4).uniform("availability-sojourn", ids, 0))
-    np.testing.assert_allclose(law.build(RunSetup(50, Streams(4))).state(ids, 0.0)[1], drawn_s)
+    np.testing.assert_allclose(of_crowd(law, 50, 4).state(ids, 0.0)[1], drawn_s)

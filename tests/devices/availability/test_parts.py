@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from fedsim.devices import Always, Bernoulli
 from fedsim.devices.availability.on_off import Markov
-from fedsim.run_setup import RunSetup
-from fedsim.streams import Streams
+from tests.support.media import of_crowd
 from tests.support.worlds import available_in, batteries, charged
 
 IDS = np.arange(4)
@@ -23,14 +22,14 @@ def test_a_part_opens_when_a_client_of_it_comes():
     assert whole.next_s(12.0, 1)[0] == 20.0, "the whole is as it was"
     assert part.available(np.array([1, 2]), 6.0, 1).tolist() == [False, True]
     assert part.leaves_after_s(np.array([1, 2]), 6.0, 1, np.ones(2)).tolist() == [0.0, 2.0]
-    always = Always().build(RunSetup(4, Streams(0))).part(np.array([2]))
+    always = of_crowd(Always(), 4).part(np.array([2]))
     assert (always.next_s(3.0, 1)[0], always.available(np.array([2]), 3.0, 1).tolist()) == (3.0, [True])
 
 
 @given(st.lists(st.floats(0, 300), min_size=1, max_size=5), st.sets(st.integers(0, 7), min_size=1), st.integers(0, 3))
 def test_parts_and_whole_say_the_same_of_each_client_in_whatever_order_they_are_asked(times_s, chosen, seed):
     law, member = Markov(mean_on_s=7.0, mean_off_s=30.0), np.array(sorted(chosen))
-    asked_first, fresh = law.build(RunSetup(8, Streams(seed))), law.build(RunSetup(8, Streams(seed)))
+    asked_first, fresh = of_crowd(law, 8, seed), of_crowd(law, 8, seed)
     part = asked_first.part(member)
     for time_s in times_s:
         np.testing.assert_array_equal(part.available(member, time_s, 1), fresh.available(member, time_s, 1))
@@ -46,7 +45,7 @@ def test_parts_and_whole_say_the_same_of_each_client_in_whatever_order_they_are_
 def test_draws_of_a_part_are_repeated_until_they_show_a_client_of_it():
     """Two of 50 clients with p = 0.1: a draw shows one of them with q = 1 - 0.9^2 = 0.19, whatever the others do."""
     p, rounds, member = 0.1, 2000, np.array([7, 30])
-    whole = Bernoulli(probability=p, retry_s=2.0).build(RunSetup(50, Streams(4)))
+    whole = of_crowd(Bernoulli(probability=p, retry_s=2.0), 50, 4)
     part = whole.part(member)
     tries = np.array([part.next_s(10.0, r)[0] - 10.0 for r in range(1, rounds + 1)]) / 2.0
     there = np.array([part.available(member, *part.next_s(10.0, r)) for r in range(1, rounds + 1)])
@@ -66,11 +65,11 @@ def test_draws_of_a_part_are_repeated_until_they_show_a_client_of_it():
 
 def test_the_part_of_all_clients_has_the_draws_of_the_whole_and_another_part_has_its_own():
     law = Bernoulli(probability=0.02, retry_s=1.0)
-    whole, same = law.build(RunSetup(4, Streams(1))), law.build(RunSetup(4, Streams(1))).part(IDS)
+    whole, same = of_crowd(law, 4, 1), of_crowd(law, 4, 1).part(IDS)
     waits = [[availability.next_s(0.0, r)[0] for r in range(1, 60)] for availability in (whole, same)]
     assert waits[0] == waits[1]
     assert max(waits[0]) > 0
-    pairs = [law.build(RunSetup(4, Streams(1))).part(np.array(part)) for part in ([0, 1], [2, 3])]
+    pairs = [of_crowd(law, 4, 1).part(np.array(part)) for part in ([0, 1], [2, 3])]
     waits = [[availability.next_s(0.0, r)[0] for r in range(1, 60)] for availability in pairs]
     assert waits[0] != waits[1]
 
@@ -78,7 +77,7 @@ def test_the_part_of_all_clients_has_the_draws_of_the_whole_and_another_part_has
 def test_a_part_waits_for_its_own_batteries():
     """40, 20, 0 and 45 J rise by 2 W; 50 J are needed."""
     power = batteries([40.0, 20.0, 0.0, 45.0], gain_w=2.0, least=50.0)
-    whole = charged(Always().build(RunSetup(4, Streams(0))), power)
+    whole = charged(of_crowd(Always(), 4), power)
     parts = [whole.part(np.array(part)) for part in ([0, 1], [1, 2], [2])]
     assert [part.next_s(0.0, 1)[0] for part in parts] == [5.0, 15.0, 25.0]
     assert parts[1].available(np.array([1, 2]), 15.0, 1).tolist() == [True, False]
@@ -88,5 +87,5 @@ def test_a_part_waits_for_its_own_batteries():
     assert coming.part(np.array([1, 2])).next_s(0.0, 1)[0] == 25.0
     assert coming.part(np.array([1, 2])).next_s(26.0, 1)[0] == 26.0
     # A draw every 3 s that always shows all clients: the first after 25 s is at 27 s.
-    drawn = charged(Bernoulli(probability=1.0, retry_s=3.0).build(RunSetup(4, Streams(0))), power)
+    drawn = charged(of_crowd(Bernoulli(probability=1.0, retry_s=3.0), 4), power)
     assert drawn.part(np.array([2])).next_s(0.0, 1)[0] == 27.0

@@ -12,9 +12,8 @@ from fedsim.devices import COMPUTE_TIMES
 from fedsim.devices.availability.diurnal import FLASH_SHARES
 from fedsim.devices.availability.flash import Flash
 from fedsim.devices.availability.traces import TraceAvailability, Traces
-from fedsim.run_setup import RunSetup
-from fedsim.streams import Streams
 from tests.support.bounds import dkw
+from tests.support.media import of_crowd
 
 LATER_S = (600, 3600, 10_800, 21_600, 86_400)
 FOLDER = Path(__file__).parents[4] / "shared" / "data" / "fedscale"
@@ -122,7 +121,7 @@ def test_generated_crowds_differ_from_the_sample_little_more_than_halves_of_it_f
     distances = [
         stats.ks_2samp(generated, measured).statistic
         for generated, measured in zip(
-            laws_of(sample.watch(Flash().build(RunSetup(20_000, Streams(1))), 20_000, 1)),
+            laws_of(sample.watch(of_crowd(Flash(), 20_000, 1), 20_000, 1)),
             laws_of(as_seen(*flash)),
             strict=True,
         )
@@ -144,6 +143,6 @@ def test_the_law_of_phones_against_the_sample():
     with (FOLDER / "device_training_latency_ms.csv").open() as file:
         measured = np.array([float(row["resnet_ms"]) for row in csv.DictReader(file) if float(row["resnet_ms"]) > 0])
     assert measured.size == 978
-    law = COMPUTE_TIMES.make({"kind": "fedscale", "law": "phones"}).build(RunSetup(20_000, Streams(2)))
+    law = of_crowd(COMPUTE_TIMES.make({"kind": "fedscale", "law": "phones"}), 20_000, 2)
     drawn = law.expected_s(np.ones(20_000)) * 1000 / 3
     assert stats.ks_2samp(drawn, measured).statistic < dkw(measured.size) / 2, "a log-normal law is beyond it"

@@ -13,8 +13,7 @@ from pyarrow import csv, parquet
 
 from fedsim.devices.availability.traces import Intervals, TraceAvailability, Traces
 from fedsim.errors import DataError
-from fedsim.run_setup import RunSetup
-from fedsim.streams import Streams
+from tests.support.media import of_crowd
 
 # Device 0: there from 10 to 20 and 50 to 60 of 100 s. Device 1: from 0 to 5 and 35 to 40 of 40 s, so over midnight.
 # Device 2: never. Device 3: the whole of its 30 s.
@@ -81,6 +80,9 @@ def test_overlapping_and_touching_intervals_become_one():
     assert data.start_s.tolist() == [0, 2]
     assert data.end_s.tolist() == [12, 3]
     assert data.offset.tolist() == [0, 1, 2]
+    many = np.repeat(np.arange(10**5), 2)
+    near = Intervals.of(many, np.tile([0.0, 1.00001], 10**5), np.tile([1.0, 1e9], 10**5), np.full(10**5, np.inf))
+    assert near.start_s.size == many.size, "a gap of 10 us is one, however many devices there are"
 
 
 BEHAVIOUR = {
@@ -151,11 +153,11 @@ def test_what_is_no_trace_is_refused(tmp_path):
 def test_clients_get_devices_at_random_or_in_sequence(tmp_path):
     file = tmp_path / "trace.npz"
     np.savez(file, offset=np.arange(11), start_s=np.arange(10), end_s=np.arange(10) + 1, period_s=[10.0] * 10)
-    in_sequence = Traces(path=str(file), mapping="sequential").build(RunSetup(25, Streams(0)))
+    in_sequence = of_crowd(Traces(path=str(file), mapping="sequential"), 25)
     assert in_sequence.available(np.arange(25), 3.5, 1).nonzero()[0].tolist() == [3, 13, 23]
     clients = 20_000
-    at_random = Traces(path=str(file)).build(RunSetup(clients, Streams(0)))
+    at_random = of_crowd(Traces(path=str(file)), clients)
     share = at_random.available(np.arange(clients), 3.5, 1)
     assert share.mean() == pytest.approx(0.1, abs=5 * math.sqrt(0.09 / clients))
-    fewer = Traces(path=str(file)).build(RunSetup(50, Streams(0)))
+    fewer = of_crowd(Traces(path=str(file)), 50)
     np.testing.assert_array_equal(fewer.available(np.arange(50), 3.5, 1), share[:50])

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from fedsim.calibration import read_log
 from fedsim.devices.availability.traces import Traces
 from fedsim.errors import DataError
+from fedsim.inputs.paths import located
 from fedsim.inputs.tables import reading
 from fedsim.network import FromFile
 from fedsim.network.satellite.satellite import WindowFile
@@ -94,9 +95,11 @@ def test_spellings_of_a_column_of_ids_are_known(name, tmp_path):
 
 
 def test_another_column_of_names_is_noted_where_rows_are_taken_in_order(tmp_path):
-    found, notes = read(tmp_path, f"user,x_m,y_m\n{ROWS}", places)
-    assert found == BOTH[::-1]
-    assert "rows are those of clients 0, 1, ...: user is no column client or id" in notes
+    for name in ("user", "UE ID", "client_name"):
+        found, notes = read(tmp_path, f"{name},x_m,y_m\n{ROWS}", places)
+        assert found == BOTH[::-1]
+        assert f"rows are those of clients 0, 1, ...: {name} is no column client or id" in notes
+    assert read(tmp_path, "device_type,x_m,y_m\nphone,1,2\nphone,3,4\n", places)[1] == ""
     for index, said in ("0 1", False), ("1 0", True):
         lines = (f"{row},{rest}" for row, rest in zip(index.split(), ("1,2", "3,4"), strict=True))
         assert ("column 1 is no" in read(tmp_path, "\n".join([",x_m,y_m", *lines]), places)[1]) == said
@@ -130,6 +133,7 @@ def test_paths_may_be_those_of_pathlib_and_begin_at_home(tmp_path, monkeypatch):
     monkeypatch.delenv("HOME")
     with pytest.raises(ValidationError, match="there is no such home folder"):
         FromFile(path="~no-such-user/t.csv")
+    assert located({"path": "~no-such-user/t.csv"}) == {"path": "~no-such-user/t.csv"}
     with pytest.raises(DataError, match="it is a folder; allowed: a file"):
         places(tmp_path)
 
@@ -152,6 +156,11 @@ def packed(**columns):
         ("client,x_m,y_m\n7,1,2\n-8,3,4\n", "client, row 2: '-8' is not allowed"),
         ('client,x_m,y_m\n1,"1,000",2\n0,3,4\n', "x_m, row 1: '1,000' is not allowed"),
         ("client;x_m;y_m\n1;1.234;2\n0;0,5;4\n", "x_m, row 1: '1.234' is not allowed; .* 0,5, or dots, not both"),
+        ("x_m,y\n1,2\n3,4\n", r"there is no column 'y_m' \(did you mean 'x_m'\?\); its columns: x_m, y"),
+        ("", "it is empty"),
+        (b"\xff\xfe\0", "cannot be read: it begins as UTF-16 text and is none"),
+        ("x_m,y_m\n1,2\n3\n", "row 2 has 1 cells and the header has 2: '3'"),
+        ("x_m,y_m\n1,2e9\n3,4\n", "y_m, row 1: '2e9' is not allowed"),
         (f"client,x_m,y_m\n{ROWS}client,x_m,y_m\n", "client, row 3: 'client' is not allowed"),
     ],
 )
@@ -281,12 +290,11 @@ def test_units_of_bytes_are_no_bits_and_other_units_no_seconds(tmp_path):
         read(tmp_path, "client,time_s,Mbps\n0,0,1\n0,1,2\n1,0,3\n1,1,4\n", rates, rate="Mbps", time="time_s")[0][0][0]
         == 1e6
     )
-    for unit in ("MB", "Kibps"):
+    for unit in ("MB", "Kibps", "MB/S"):
         with pytest.raises(DataError, match=r"is in no unit of bit/s|its name states bit; allowed"):
             read(tmp_path, rows.format(unit), rates, rate=f"rate ({unit})", time="time_s")
     for unit, bits in (("KB/s", 8e3), ("kB/s", 8e3), ("Kbps", 1e3), ("MBPS", 1e6), ("Mbits/sec", 1e6)):
         assert read(tmp_path, rows.format(unit), rates, rate="rate", time="time_s")[0][0][0] == bits
-    assert "read as bit/s" in read(tmp_path, rows.format("MB/S"), rates, rate="rate (MB/S)", time="time_s")[1]
     with pytest.raises(DataError, match="v_m: its name states m; allowed: a unit of s"):
         read(tmp_path, "client,v_m\n0,1\n1,2\n", value, column="v_m")
     (tmp_path / "t.parquet").write_bytes(packed(client=[0, 1], v=pa.array([1, 2], pa.duration("ms"))))
@@ -304,6 +312,9 @@ def test_units_of_bytes_are_no_bits_and_other_units_no_seconds(tmp_path):
         ("v_km_per_h", "network.speed_m_per_s", 1 / 3.6),
         ("v_kmh", "network.speed_m_per_s", 1 / 3.6),
         ("size_MB", "learning.model_bits", 8e6),
+        ("bytes_sec", "network.uplink_bps", 8.0),
+        ("height_ft", "network.height_m", 0.3048),
+        ("speed-mph", "network.speed_m_per_s", 0.44704),
         ("gain", "network.gain_db", 1.0),
         ("loss (%)", "network.loss", 0.01),
     ],
@@ -326,6 +337,7 @@ def test_watts_are_no_levels_and_charges_no_joules(tmp_path):
         ("power (dBm)", "devices.energy.power_w", "its name states dB; allowed: a unit of W, or none"),
         ("power_dbw", "network.transmit_power_dbm", "its name states dBW; allowed: a unit of dB, or none"),
         ("battery_mAh", "devices.energy.capacity_j", "its name states Ah; allowed: a unit of J, or none"),
+        ("angle (°)", "network.delay_s", "its name states degrees; allowed: a unit of s, or none"),
     ):
         with pytest.raises(DataError, match=said):
             read(tmp_path, rows.format(name), value, column=name, field=field)
@@ -337,6 +349,9 @@ def test_watts_are_no_levels_and_charges_no_joules(tmp_path):
 def test_contacts_may_come_in_any_order(tmp_path):
     events = "# TIME CONN a b\n5 CONN 0 1 down\n7 CONN 1 0 UP\n9 CONN 0 1 DOWN\n0 CONN 0 1 up\n"
     assert read(tmp_path, events, windows)[0] == ([0.0, 7.0], [5.0, 2.0])
+    begun = "0 CONN b a up\n1 CONN b c up\n2 CONN b c down\n"
+    found, notes = read(tmp_path, begun, presence, after="hold")
+    assert (found, "clients 0, 1, ... are b, a" in notes) == ([(0.0, np.inf)] * 2, True)
 
 
 def test_a_client_without_an_instant_and_a_place_is_counted(tmp_path):

@@ -148,7 +148,7 @@ def walked(ids):
             devices={"compute": "zero"},
             rounds={"count": 1},
             learning={"kind": "none", "downlink_bits": 1e7, "uplink_bits": 1e7, "samples_per_client": 1},
-            network={**RADIO, "mobility": {"kind": "trace", "points": points}},
+            network={**RADIO, "mobility": {"kind": "trace", "points": np.array(points)}},
         )
     )
 

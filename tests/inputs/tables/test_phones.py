@@ -17,7 +17,7 @@ A = (
     "2020-01-28 00:00:30\t80.0%\n2020-01-28 00:00:40\t4G\n2020-01-28 00:00:50\twifi\n2020-01-28 00:01:40\tscreen_off\n"
 )
 """Locked, charging and on WiFi from 20 s to 40 s and from 50 s to the last message at 100 s."""
-B = "2020-01-28 00:00:30\tscreen_lock\n2020-01-28 00:01:30\tscreen_unlock\n"
+B = "2020-01-27 23:00:30\tscreen_lock\n2020-01-28 00:01:30\tscreen_unlock\n"
 STATES = {"0": {"guid": "a", "model": "m", "messages": A}, "1": {"guid": "b", "model": "m", "messages": B}}
 SINCE_S = 26 * 86_400
 """From FLASH's 2020-01-02 to the first message."""
@@ -64,6 +64,12 @@ def test_phones_of_flash_are_there_while_locked_charging_and_on_wifi(tmp_path, n
     assert any("1 devices" in note for note in run.notes)
     # Without an origin the run begins with the first session.
     assert [one for one, _ in online(path, [0, 19, 21, 31, 79, 81, 101])] == [1, 1, 0, 1, 1, 0, 1]
+
+
+@pytest.mark.parametrize("phones", [STATES, CACHE])
+def test_a_phone_without_a_session_keeps_its_place(tmp_path, phones):
+    path = written(tmp_path / "t.json", json.dumps(dict(reversed(phones.items()))))
+    assert online(path, [0, 19, 21]) == [[0, 1], [0, 1], [0, 0]]
 
 
 def test_a_session_that_is_as_long_as_the_time_of_its_device_never_ends(tmp_path):

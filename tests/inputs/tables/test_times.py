@@ -212,6 +212,9 @@ def test_ways_repeat_or_end_and_begin_within_a_trace(tmp_path):
     assert places([5.0, 15.0, 25.0], after="repeat") == [5.0, 5.0, 5.0]
     assert places([0.0, 5.0, 15.0], origin=4.0) == [4.0, 9.0, 10.0]
     assert places([0.0, 6.5, 10.0, 15.0], origin=4.0, after="repeat") == [4.0, 0.5, 4.0, 9.0]
+    path.write_text("client,time,x_m,y_m\n0,2,1,0\n0,4,7,8\n")
+    assert places([0.0, 3.0, 9.0]) == [1.0, 4.0, 7.0]
+    assert places([1.0, 3.0, 5.0, 7.0], after="repeat") == [1.0, 4.0, 1.0, 4.0]
     path.write_text("client,time,x_m,y_m\n0,1,0,0\n0,1,1,0\n")
     with pytest.raises(DataError, match=r"row 2: at 1 s client 0 is at two places: \(0, 0\) and \(1, 0\) m"):
         places([0.0])

@@ -35,8 +35,6 @@ class Headed(nn.Module):
 
 
 class Bare(nn.Module):
-    """A product without a layer."""
-
     def __init__(self) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(5, 3))
@@ -58,7 +56,6 @@ def run(model, algorithm, rounds=3):
 
 @functools.cache
 def headed(algorithm, *, normed, first):
-    """Return the losses and the bits of a run."""
     options = {"mu": 5.0} if algorithm == "moon" else {}
     found = run(Headed(head_first=first, normed=normed), {"kind": algorithm, **options})
     return found.evaluations.column("loss").to_numpy(), found.participations.column("uplink_bits")

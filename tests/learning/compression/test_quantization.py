@@ -11,8 +11,6 @@ from fedsim.learning import QSGD
 
 
 class Fixed:
-    """Draws that are written down."""
-
     def __init__(self, draws):
         self.draws = np.array(draws)
 

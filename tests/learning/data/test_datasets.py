@@ -68,16 +68,6 @@ def test_folder_is_the_argument_then_the_environment_then_the_cache(monkeypatch)
     assert data_folder() == Path.home() / ".cache" / "fedsim"
 
 
-def test_labels_out_of_range_are_refused():
-    images, labels = np.zeros((2, 3, 3, 1), dtype=np.uint8), np.array([0, 2])
-    with pytest.raises(DataError, match=r"0\.\.1"):
-        Dataset(images, labels, images.copy(), labels.copy(), classes=2, pixel_max=255)
-    with pytest.raises(DataError, match="one int64 per sample"):
-        Dataset(images, labels[:1], images, labels, classes=3, pixel_max=255)
-    with pytest.raises(DataError, match="uint8"):
-        Dataset(images.astype(np.float32), labels, images, labels, classes=3, pixel_max=255)
-
-
 def test_digest_depends_on_every_array():
     rng = np.random.default_rng(0)
     arrays = [rng.integers(0, 9, (5, 2, 2, 1), dtype=np.uint8), rng.integers(0, 3, 5)] * 2
@@ -143,6 +133,8 @@ def test_samples_may_be_numbers_tokens_and_tokens_with_vectors():
         ({"train_x": np.full((2, 5), np.nan, dtype=np.float32)}, "must be finite"),
         ({"pixel_max": 255}, "pixel_max: 255; allowed: images of uint8"),
         ({"vocabulary": 4}, "vocabulary: 4; allowed: tokens of int64"),
+        ({"train_y": np.array([0, 2])}, r"row 1 has the label 2; labels must lie in 0\.\.1"),
+        ({"test_y": np.array([0])}, "one int64 per sample is needed"),
         ({"test_x": np.zeros((2, 6), dtype=np.float32)}, "both must be alike"),
         ({"train_users": np.array([0])}, "one int64 from 0 on per sample"),
         ({"train_users": np.array([0, -1])}, "one int64 from 0 on per sample"),

@@ -8,29 +8,6 @@ from fedsim.errors import DataError, ScenarioError
 from fedsim.learning import Division, dataset_of
 from tests.support.short_runs import of_learning
 
-ORDERS = {
-    "in turn": np.arange(1000) % 5,
-    "sorted": np.repeat(np.arange(5), 200),
-    "blocks of ten": np.arange(1000) // 10 % 5,
-    "random": np.random.default_rng(1).permutation(1000) % 5,
-}
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_the_accuracy_does_not_depend_on_the_order_of_the_rows(order):
-    rng, y = np.random.default_rng(0), ORDERS[order]
-    x = (3 * rng.normal(size=(5, 8))[y] + rng.normal(size=(1000, 8))).astype(np.float32)
-    local = {"learning_rate": 0.1, "batch_size": 16}
-    made = of_learning(
-        {"data": (x, y), "model": "logistic-regression", "local": local}, clients=4, cohort=None, rounds=12
-    )
-    history = simulate(made, store=False)
-    assert history.curve("round", "accuracy")[1][-1] > 0.97
-    assert history.notes == [
-        "learning.data: 200 of 1,000 rows are for testing: drawn by the seed, of each label in proportion; of 5 "
-        "labels clients have 5, the test set 5, and both 5"
-    ]
-
 
 def test_rows_are_drawn_by_the_seed_and_in_proportion_to_labels():
     y = np.repeat([0, 1, 2, 3], [100, 50, 7, 1])
@@ -40,6 +17,13 @@ def test_rows_are_drawn_by_the_seed_and_in_proportion_to_labels():
     assert sorted([*one.train_x[:, 0], *one.test_x[:, 0]]) == x.tolist()
     # A fifth of 158 is 32: of 20.25, 10.13, 1.42 and 0.20 the whole parts, and the largest remainder; one row stays.
     assert np.bincount(one.test_y, minlength=4).tolist() == [20, 10, 2, 0]
+    few = [Division(share=0.5).test_rows(4, np.array([0, 0, 0, 1]), None, np.random.default_rng(i)) for i in range(20)]
+    assert not np.any(few, axis=0)[3], "the only row of a label is for training"
+    assert one.notes == (
+        "32 of 158 rows are for testing: drawn by the seed, of each label in proportion; of 4 labels clients have 4, "
+        "the test set 3, and both 3",
+    )
+    assert np.bincount(dataset_of((x, np.arange(158) % 2)).test_y).tolist() == [16, 16], "labels in turn as well"
 
 
 def test_each_row_is_for_testing_as_often_as_any_other():

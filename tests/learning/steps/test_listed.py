@@ -14,7 +14,6 @@ TARGETS = [(1, 2), (3, -5), (-2, 0.5)]
 
 
 def run(learner, cohorts):
-    """Return the models and updates of rounds."""
     models, sent = [learner.initial()], []
     for cohort in cohorts:
         sent += (handles := updates(learner, models[-1], *cohort))
@@ -28,8 +27,6 @@ def memory_after(update):
 
 
 class Half(Compressor):
-    """Sends half of each number."""
-
     @property
     def remembers(self):
         return True
@@ -56,16 +53,6 @@ def test_what_was_sent_and_what_is_left_add_up_to_all_updates(cohorts, compresso
         exact = [(np.array(TARGETS[client]) - learner.vector(handles[i].base)[:2]) / 2 for i in mine]
         total = sent[mine].astype(np.float64).sum(axis=0) + memory_after(handles[mine[-1]])
         np.testing.assert_allclose(total, np.sum(exact, axis=0), rtol=1e-5, atol=1e-5)
-
-
-def test_top_1_of_two_by_hand():
-    """Client 1 goes from (0, 0, 0) half the way to (3, -5); the buffer counts in clear."""
-    learner, _ = half_way_learner(TARGETS, compression=TopK(share=0.5))
-    models, handles = run(learner, [[1], [1], [1]])
-    # Updates (1.5, -2.5), then from (0, -2.5): (1.5, -1.25), then from (3, -2.5): (0, -1.25).
-    # Sent (0, -2.5); memory (1.5, 0). Sum (3, -1.25), sent (3, 0); memory (0, -1.25). Sum (0, -2.5), sent.
-    assert [learner.vector(model).tolist() for model in models] == [[0, 0, 0], [0, -2.5, 1], [3, -2.5, 2], [3, -5, 3]]
-    assert [memory_after(update).tolist() for update in handles] == [[1.5, 0], [0, -1.25], [0, 0]]
 
 
 def test_an_update_that_arrived_and_is_not_used_counts_as_sent():

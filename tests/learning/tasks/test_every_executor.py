@@ -7,18 +7,9 @@ import torch
 from fedsim import simulate
 from fedsim.errors import DataError, FedsimError, ScenarioError
 from fedsim.learning import (
-    LOCAL_ALGORITHMS,
     Division,
-    ExecutorChoice,
-    LocalTraining,
-    Regression,
-    Supervised,
-    TrainingJob,
-    TrainingSetup,
     dataset_of,
 )
-from fedsim.learning.models.flat_module import build_flat
-from tests.support.families import by_default
 from tests.support.short_runs import of_learning
 from tests.support.tiny_targets import EachPlace, TinyTargets
 
@@ -50,31 +41,6 @@ def test_executors_agree(kind):
         others = [dict(row) for row in found.column("metrics").to_pylist() if row is not None]
         for one, other in zip(metrics, others, strict=True):
             assert other == pytest.approx(one, rel=near, abs=1e-12)
-
-
-def test_a_client_of_a_regression_learns_what_a_plain_loop_does():
-    data = TinyTargets().load()
-    local = LocalTraining(learning_rate=0.1, batch_size=8)
-    setup = TrainingSetup(Supervised.model_fields["model"].default, data, local, 1, task=Regression())
-    base, rows = build_flat(setup.model, (5,), 3, 1).layout.initial, np.arange(24)
-    executor = ExecutorChoice("sequential").build(setup)
-    (found,) = executor.train([TrainingJob(base, rows, 1.0, np.random.default_rng(5))])
-
-    module = build_flat(setup.model, (5,), 3, 1).module
-    rng = np.random.default_rng(5)
-    rng.integers(2**63)
-    losses = []
-    for batch in np.split(rng.permutation(24), 3):
-        x, y = torch.from_numpy(data.train_x[batch]), torch.from_numpy(data.train_y[batch])
-        loss = torch.nn.functional.mse_loss(module(x), y)
-        gradients = torch.autograd.grad(loss, list(module.parameters()))
-        losses.append(loss.item())
-        with torch.no_grad():
-            for parameter, gradient in zip(module.parameters(), gradients, strict=True):
-                parameter.sub_(0.1 * gradient)
-    trained = torch.cat([parameter.detach().reshape(-1) for parameter in module.parameters()]).numpy()
-    assert base + found.difference == pytest.approx(trained, abs=1e-6)
-    assert found.loss == pytest.approx(np.mean(losses), rel=1e-6)
 
 
 def test_texts_of_several_lengths_are_learned_by_a_module_with_a_vector_for_each_of_their_tokens():
@@ -180,28 +146,6 @@ def test_a_run_ends_with_the_metric_that_it_aims_at():
     losses = simulate(scenario("regression"), executor="sequential").evaluations.column("loss").to_pylist()
     ending = scenario("regression").replace({"rounds.target": {"metric": "mean-squared-error", "at_most": losses[2]}})
     assert simulate(ending, executor="sequential").rounds.num_rows == 2
-
-
-@pytest.mark.parametrize(
-    "algorithm",
-    by_default(sorted({*LOCAL_ALGORITHMS.builtin} - {"plain", "fedbn"}), ["fedprox", "scaffold", "fedrolex"]),
-)
-def test_local_algorithms_train_other_tasks_too(algorithm):
-    """Each gives another model than plain training, as it does for classifications, and a finite one."""
-    widths = {"widths": [1.0, 0.5], "client_widths": [1.0, 0.5, 0.5, 1.0]}
-    options = {
-        "fedprox": {"mu": 1.0},
-        "moon": {"mu": 1.0},
-        "feddyn": {"alpha": 0.5},
-        "fednova": {"mu": 1.0},
-        "heterofl": widths,
-        "fedrolex": widths,
-    }
-    made = scenario("regression", algorithm={"kind": algorithm, **options.get(algorithm, {})}, rounds=4)
-    plain = simulate(scenario("regression", rounds=4), executor="sequential").evaluations.column("loss").to_numpy()
-    found = simulate(made, executor="sequential").evaluations.column("loss").to_numpy()
-    assert np.isfinite(found).all()
-    assert found[-1] != plain[-1]
 
 
 def test_images_are_moved_alike_by_sequential_and_processes_and_not_by_stacked():

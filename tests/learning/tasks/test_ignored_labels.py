@@ -3,17 +3,18 @@
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import DataError
 from fedsim.learning.tasks.of_labels import Classification
+from tests.support.short_runs import of_learning
 
 LOCAL = {"learning_rate": 0.1, "epochs": 2, "batch_size": 64}
 
 
 def history(x, y, test_x, test_y, **task):
     learning = {"data": (x, y, test_x, test_y), "model": "logistic-regression", "split": "equal", "local": LOCAL}
-    tables = {"crowd": {"clients": 1}, "network": "pause-two-speed", "rounds": {"count": 2}, "selector": "all"}
-    return simulate(Scenario(name="t", learning={**learning, "task": {"kind": "classification", **task}}, **tables))
+    learning["task"] = {"kind": "classification", **task}
+    return simulate(of_learning(learning, clients=1, rounds=2, cohort=None))
 
 
 def test_a_label_that_is_ignored_is_as_one_that_is_not_there():

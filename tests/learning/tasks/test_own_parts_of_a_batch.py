@@ -14,8 +14,6 @@ from tests.support.short_runs import of_learning
 
 
 class Own(Task):
-    """Classification with a lie in its losses or its batches."""
-
     lie: str = ""
 
     @property
@@ -35,8 +33,6 @@ class Own(Task):
 
 
 class Alone(LocalAlgorithm):
-    """An algorithm with a lie in its loss or its part."""
-
     has_loss: ClassVar[bool] = True
     lie: str
 
@@ -45,8 +41,6 @@ class Alone(LocalAlgorithm):
 
 
 class Part(LocalAlgorithm):
-    """An algorithm whose part is no mask of the model's numbers."""
-
     changes_messages: ClassVar[bool] = True
     lie: str
 
@@ -97,8 +91,6 @@ class Backward(torch.autograd.Function):
 
 
 class Late(Own):
-    """Losses whose gradients have another shape."""
-
     def losses(self, scores, targets):
         return Backward.apply(super().losses(scores, targets))
 

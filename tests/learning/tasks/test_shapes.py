@@ -15,8 +15,6 @@ TEXTS = np.random.default_rng(4).integers(0, 5, (30, 6))
 
 
 class Shaped(nn.Module):
-    """A dense layer, whose scores get another shape."""
-
     def __init__(self, numbers, *shape):
         super().__init__()
         self.layer, self.shape = nn.Linear(4, numbers), shape

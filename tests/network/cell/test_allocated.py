@@ -5,8 +5,7 @@ import pytest
 
 from fedsim import Scenario, simulate
 from fedsim.network import Cell
-from fedsim.run_setup import RunSetup
-from fedsim.streams import Streams
+from tests.support.media import built
 
 CLIENTS = np.array([3, 0, 5])
 START_S = np.array([0.0, 0.37, 12.5])
@@ -18,9 +17,7 @@ def test_bits_that_allocated_links_have_carried_are_those_of_a_transfer_of_that_
     """In the time of a transfer of b bits, a longer one carries b: over the allocated band, not the usual one."""
     cell = Cell(uplink={"bandwidth_hz": 1e6}, delay_spread_s=spread_s, access="none")
     places = np.array([[50.0 * k, 20.0] for k in range(1, 7)])
-    links = cell.build(RunSetup.at(places, Streams(3))).allocated(
-        CLIENTS, np.array([2e5, 1.5e6, 4e5]), np.array([10.0, 20.0, 5.0])
-    )
+    links = built(cell, places, 3).allocated(CLIENTS, np.array([2e5, 1.5e6, 4e5]), np.array([10.0, 20.0, 5.0]))
     bits = 3e5
     part_s = links.uplink_s(CLIENTS, 1, START_S, share * bits) - links.delay_s[CLIENTS]
     carried = links.carried_bits(CLIENTS, 1, START_S, part_s, bits, up=True)

@@ -9,15 +9,14 @@ from pydantic import ValidationError
 from fedsim.errors import PartError
 from fedsim.network import NETWORKS, Cell, LogDistance, NoFading, Rayleigh, Shannon
 from fedsim.registry import Component
-from fedsim.run_setup import RunSetup
-from fedsim.streams import Streams
+from tests.support.media import built
 
 BARE = {"access": "none"}
 STEADY = Cell(fading=NoFading(), shadowing_sigma_db=0.0, **BARE)
 
 
 def test_default_link_budget_by_hand():
-    links = STEADY.build(RunSetup.at(np.array([[600.0, 800.0]]), Streams(0)))
+    links = built(STEADY, [[600.0, 800.0]])
     # 1 km: 128.1 dB of loss; noise in 1 MHz -113.975 dBm; gap 3 dB.
     down_db = 36 - 128.1 + 113.975 - 9 - 3
     up_db = 23 - 128.1 + 113.975 - 5 - 3
@@ -34,12 +33,12 @@ def test_default_link_budget_by_hand():
 
 @pytest.mark.parametrize(("kind", "by_hand_s"), [("cell", 6e-3 + 7e-3 + 10e-3), ("nb-iot", 0.1 + 0.05 + 10e-3)])
 def test_an_uplink_without_bits_takes_request_grant_and_the_way_to_the_server(kind, by_hand_s):
-    links = NETWORKS.make(kind).build(RunSetup.at(np.zeros((1, 2)), Streams(0)))
+    links = built(NETWORKS.make(kind), [[0.0, 0.0]])
     assert links.uplink_s(np.array([0]), 1, np.zeros(1), 0.0)[0] == pytest.approx(by_hand_s, rel=1e-9)
 
 
 def test_no_bits_take_only_the_propagation_delay():
-    links = Cell(**BARE).build(RunSetup.at(np.array([[299.792458, 0.0], [0.0, 0.0]]), Streams(0)))
+    links = built(Cell(**BARE), [[299.792458, 0.0], [0.0, 0.0]])
     both = np.arange(2)
     np.testing.assert_allclose(links.uplink_s(both, 1, np.zeros(2), 0.0), [1e-6, 0.0], rtol=1e-12)
     np.testing.assert_allclose(links.expected_downlink_s(0.0), [1e-6, 0.0], rtol=1e-12)
@@ -47,9 +46,7 @@ def test_no_bits_take_only_the_propagation_delay():
 
 def test_directions_fade_apart_and_are_shadowed_alike():
     uplink = {"transmit_power_dbm": 36.0, "noise_figure_db": 9.0}
-    links = Cell(uplink=uplink, rate=Shannon(ceiling="none"), **BARE).build(
-        RunSetup.at(np.full((40, 2), 200.0), Streams(1))
-    )
+    links = built(Cell(uplink=uplink, rate=Shannon(ceiling="none"), **BARE), np.full((40, 2), 200.0), 1)
     np.testing.assert_array_equal(links.expected_uplink_s(1e6), links.expected_downlink_s(1e6))
     assert np.unique(links.expected_uplink_s(1e6)).size == 40
     client, start_s = np.arange(40), np.zeros(40)
@@ -57,7 +54,7 @@ def test_directions_fade_apart_and_are_shadowed_alike():
 
 
 def test_time_decides_and_not_the_round():
-    links = Cell(rate=Shannon(ceiling="none")).build(RunSetup.at(np.full((5, 2), 200.0), Streams(1)))
+    links = built(Cell(rate=Shannon(ceiling="none")), np.full((5, 2), 200.0), 1)
     client = np.arange(5)
     first = links.uplink_s(client, 1, np.full(5, 3.0), 1e6)
     np.testing.assert_array_equal(links.uplink_s(client, 2, np.full(5, 3.0), 1e6), first)
@@ -68,7 +65,7 @@ def test_time_decides_and_not_the_round():
 def test_short_transfers_take_longer_than_the_fluid_value_on_average():
     clients = 10_000
     cell = Cell(fading=Rayleigh(coherence_s=1.0), shadowing_sigma_db=0.0, **BARE)
-    links = cell.build(RunSetup.at(np.full((clients, 2), 1000.0), Streams(4)))
+    links = built(cell, np.full((clients, 2), 1000.0), 4)
     bits = 1e6 / links.expected_uplink_s(1e6)[0]  # one second at the ergodic rate: about one block
     took = links.uplink_s(np.arange(clients), 1, np.zeros(clients), bits)
     fluid = links.expected_uplink_s(bits)[0]
@@ -108,9 +105,7 @@ def test_wrong_settings_are_refused_by_path(table, path):
 def test_gains_of_both_antennas_count_like_power():
     place = np.array([[600.0, 800.0]])
     one, other = (
-        Cell(fading=NoFading(), shadowing_sigma_db=0.0, uplink=uplink)
-        .build(RunSetup.at(place, Streams(0)))
-        .expected_uplink_s(1e6)
+        built(Cell(fading=NoFading(), shadowing_sigma_db=0.0, uplink=uplink), place).expected_uplink_s(1e6)
         for uplink in (
             {"transmit_power_dbm": 26.0},
             {"transmit_power_dbm": 11.0, "transmit_gain_dbi": 3.0, "receive_gain_dbi": 12.0},
@@ -127,16 +122,14 @@ class Broken(Component):
 
 
 def test_a_path_loss_that_is_no_number_is_refused():
-    assert Cell(path_loss=Broken()).build(RunSetup.at(np.array([[50.0, 0.0]]), Streams(0))).expected_uplink_s(
-        1.0
-    ).shape == (1,)
+    assert built(Cell(path_loss=Broken()), [[50.0, 0.0]]).expected_uplink_s(1.0).shape == (1,)
     with pytest.raises(PartError, match=r"path loss .*Broken\.loss_db returned nan") as caught:
-        Cell(path_loss=Broken()).build(RunSetup.at(np.array([[50.0, 0.0], [150.0, 0.0]]), Streams(0)))
+        built(Cell(path_loss=Broken()), [[50.0, 0.0], [150.0, 0.0]])
     assert caught.value.client == 1, "the one at 150 m"
 
 
 def test_a_client_at_the_antenna_is_only_fast():
-    links = Cell(path_loss=LogDistance(), access="none").build(RunSetup.at(np.zeros((1, 2)), Streams(0)))
+    links = built(Cell(path_loss=LogDistance(), access="none"), [[0.0, 0.0]])
     # 7.4 bit/s/Hz, the ceiling of the default rate law, in 1 MHz.
     assert links.uplink_s(np.array([0]), 1, np.zeros(1), 1e6)[0] == pytest.approx(1 / 7.4, rel=1e-12)
 

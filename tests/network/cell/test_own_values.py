@@ -7,8 +7,7 @@ from pydantic import ValidationError
 from fedsim import Scenario
 from fedsim.errors import ScenarioError
 from fedsim.network import NETWORKS
-from fedsim.run_setup import RunSetup
-from fedsim.streams import Streams
+from tests.support.media import built
 from tests.support.short_runs import TIMING
 
 PLACES = np.array([[100.0, 0.0], [0.0, 300.0], [200.0, 50.0]])
@@ -17,7 +16,7 @@ SITES = {"inter_site_distance_m": 500.0, "load": 0.5, "uplink_backoff_db": 20.0,
 
 def facts(sites=None, **uplink):
     cell = {"kind": "cell", "uplink": uplink, **({} if sites is None else {"sites": sites})}
-    return NETWORKS.make(cell).build(RunSetup.at(PLACES, Streams(1))).describe()
+    return built(NETWORKS.make(cell), PLACES, 1).describe()
 
 
 def test_decibels_of_power_are_decibels_of_snr():
@@ -29,9 +28,7 @@ def test_decibels_of_power_are_decibels_of_snr():
 
 def test_each_client_has_the_rate_and_the_times_of_a_cell_with_its_bandwidth():
     def made(width):
-        links = NETWORKS.make({"kind": "cell", "uplink": {"bandwidth_hz": width}}).build(
-            RunSetup.at(PLACES, Streams(1))
-        )
+        links = built(NETWORKS.make({"kind": "cell", "uplink": {"bandwidth_hz": width}}), PLACES, 1)
         told = links.describe()
         return np.array([told.snr[1], told.rate_bps[1], links.uplink_s(np.arange(3), 1, np.zeros(3), 1e6)])
 

@@ -5,8 +5,8 @@ import pytest
 
 from fedsim import Scenario
 from fedsim.network import NETWORKS, Disc, Rayleigh, Rician, UrbanMacro
-from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
+from tests.support.media import built
 from tests.support.short_runs import TIMING
 
 # Radius of the cell in metres and, for its median client, the range of plausible uplink rates in bit/s.
@@ -23,7 +23,7 @@ PRESETS = {
 def test_median_rates_are_plausible(kind):
     radius, least, most = PRESETS[kind]
     place = Disc(radius_m=radius, min_distance_m=1.0).positions(600, Streams(0))
-    links = NETWORKS.make({"kind": kind, "transport": {"kind": "none"}}).build(RunSetup.at(place, Streams(0)))
+    links = built(NETWORKS.make({"kind": kind, "transport": {"kind": "none"}}), place)
     assert least < np.median(links.uplink.ergodic_rate_bps) < most
     assert np.median(links.downlink.ergodic_rate_bps) > least
     took = links.uplink_s(np.arange(20), 1, np.zeros(20), 1e5)

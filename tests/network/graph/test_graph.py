@@ -16,10 +16,8 @@ from fedsim.network import NETWORKS
 from fedsim.network.graph.graph import Graph
 from fedsim.network.topology.generators import Given, TwoTier, hexagonal_sites
 from fedsim.network.topology.topology import Topology, read_graph
-from fedsim.run_setup import RunSetup
 from fedsim.scenario import Scenario
-from fedsim.streams import Streams
-from tests.support.media import finish, opened
+from tests.support.media import built, finish, opened
 from tests.support.short_runs import TIMING
 
 ACCESS = {"downlink_bps": 8e6, "uplink_bps": 2e6, "delay_s": 0.01}
@@ -37,7 +35,7 @@ def wire(capacity_bps=1e6, delay_s=0.0, **more):
 
 
 def test_a_star_by_hand():
-    links = Graph(topology=STAR, access=ACCESS).build(RunSetup.at(NOWHERE, Streams(0)))
+    links = built(Graph(topology=STAR, access=ACCESS), NOWHERE)
     assert links.shared == (True, True)
     # Alone: 1 Mbit at 8 and at 2 Mbit/s, and 30 ms; two downlinks share 10 Mbit/s of backhaul at 5 each.
     np.testing.assert_allclose(links.expected_downlink_s(1e6), 0.125 + 0.03)
@@ -83,7 +81,7 @@ def test_a_mesh_hops_and_pays_each_relay_twice():
     mesh = {"kind": "mesh", "range_m": 100.0, "hop": wire(6e6, 0.001), "backhaul": wire(1e9, 0.01), "radio_bps": 6e6}
     places = [[90.0, 0.0], [180.0, 0.0]]
     network = Graph(topology=mesh)
-    links = network.build(RunSetup.at(np.array(places), Streams(0)))
+    links = built(network, places)
     # Client 1 goes over client 0, whose radio carries every bit twice: 3 Mbit/s.
     assert links.expected_uplink_s(3e6).tolist() == pytest.approx([0.5 + 0.011, 1.0 + 0.012])
     air, env = opened(network, places)
@@ -142,9 +140,9 @@ def test_nothing_passes_through_a_client_that_does_not_relay():
     graph.add_edge("a", "cloud", **wire(delay_s=0.25))
     graph.add_edge("a", "b", **wire())
     with pytest.raises(ScenarioError, match=r"client 1 \(node 'b'\) has no route to the server"):
-        Graph(topology=graph).build(RunSetup.at(np.zeros((2, 2)), Streams(0)))
+        built(Graph(topology=graph), np.zeros((2, 2)))
     graph.nodes["a"]["relays"] = True
-    assert Graph(topology=graph).build(RunSetup.at(np.zeros((2, 2)), Streams(0))).expected_uplink_s(0.0).tolist() == [
+    assert built(Graph(topology=graph), np.zeros((2, 2))).expected_uplink_s(0.0).tolist() == [
         0.25,
         0.25,
     ]
@@ -176,7 +174,7 @@ def test_one_graph_by_networkx_graphml_json_and_toml(tmp_path, directed):
     ]
     networks.append(NETWORKS.make(NETWORKS.describe(networks[0])))
     for network in networks:
-        links = network.build(RunSetup.at(NOWHERE, Streams(0)))
+        links = built(network, NOWHERE)
         np.testing.assert_allclose(links.expected_downlink_s(8e6), 1.03)
         np.testing.assert_allclose(links.expected_uplink_s(8e6), 8.03 if directed else 1.03)
         assert NETWORKS.make(NETWORKS.describe(network)) == network
@@ -211,11 +209,11 @@ def altered(change):
 def test_graphs_that_lack_something_are_refused_by_name(tmp_path, change, message):
     graph = altered(change)
     with pytest.raises(ScenarioError, match=message):
-        Graph(topology=graph).build(RunSetup.at(NOWHERE, Streams(0)))
+        built(Graph(topology=graph), NOWHERE)
     path = tmp_path / "in-a-file.json"
     path.write_text(json.dumps(nx.node_link_data(graph, edges="edges")))
     with pytest.raises(ScenarioError, match=message) as caught:
-        Graph(topology={"kind": "file", "path": str(path)}).build(RunSetup.at(NOWHERE, Streams(0)))
+        built(Graph(topology={"kind": "file", "path": str(path)}), NOWHERE)
     assert all(line.startswith(f"network: {path}: ") for line in str(caught.value).splitlines())
 
 
@@ -257,20 +255,20 @@ def test_files_that_are_no_graph_are_refused(tmp_path, name, text, message):
         (tmp_path / name).write_text(text)
     network = Graph(topology={"kind": "file", "path": str(tmp_path / name)})
     with pytest.raises(ScenarioError, match=message):
-        network.build(RunSetup.at(NOWHERE, Streams(0)))
+        built(network, NOWHERE)
 
 
 def test_base_stations_need_places_and_the_graph_no_clients_where_access_attaches_them():
     with pytest.raises(ScenarioError, match="node 'phone-0' is not allowed"):
-        Graph(topology=small_graph(), access=ACCESS).build(RunSetup.at(NOWHERE, Streams(0)))
+        built(Graph(topology=small_graph(), access=ACCESS), NOWHERE)
     graph = nx.Graph([("bs", "cloud", wire())])
     graph.nodes["cloud"]["kind"] = "cloud"
     graph.nodes["bs"].update(kind="base-station", x_m=0.0)
     with pytest.raises(ScenarioError, match="node 'bs': x_m or y_m is missing"):
-        Graph(topology=graph, access=ACCESS).build(RunSetup.at(NOWHERE, Streams(0)))
+        built(Graph(topology=graph, access=ACCESS), NOWHERE)
     graph.nodes["bs"].update(kind="router")
     with pytest.raises(ScenarioError, match="no base station"):
-        Graph(topology=graph, access=ACCESS).build(RunSetup.at(NOWHERE, Streams(0)))
+        built(Graph(topology=graph, access=ACCESS), NOWHERE)
 
 
 @pytest.mark.parametrize(
@@ -313,9 +311,7 @@ def test_a_scenario_with_a_graph_survives_toml():
     scenario = TIMING.replace({"crowd.clients": 3, "learning.model_bits": 8e6, "network": network})
     again = Scenario.from_toml(scenario.to_toml())
     assert again.digest() == scenario.digest()
-    assert again.network.build(RunSetup.at(NOWHERE, Streams(0))).expected_uplink_s(8e6).tolist() == pytest.approx(
-        [1.03] * 3
-    )
+    assert built(again.network, NOWHERE).expected_uplink_s(8e6).tolist() == pytest.approx([1.03] * 3)
 
 
 def test_builders_say_all_that_a_graph_must():

@@ -11,9 +11,8 @@ from fedsim import Scenario
 from fedsim.errors import ScenarioError
 from fedsim.network import NETWORKS, Cell, NoFading, UrbanMacro
 from fedsim.network.graph.graph import Graph
-from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
-from tests.support.media import ACCESS, FREE, LOST, STAR, TWO_CELLS, WALK, finish, opened
+from tests.support.media import ACCESS, FREE, LOST, STAR, TWO_CELLS, WALK, built, finish, opened
 from tests.support.short_runs import TIMING
 
 PLAIN = {"fading": "none", "shadowing_sigma_db": 0.0, "rate": {"kind": "shannon", "snr_gap_db": 0.0, "ceiling": "none"}}
@@ -34,10 +33,8 @@ def radio(cell=None, **more):
 )
 def test_a_client_alone_has_the_mean_rate_of_its_cell(cell):
     places = np.random.default_rng(1).uniform(-400, 400, (50, 2))
-    links = Graph(topology=STAR, access={"kind": "radio", "cell": cell, "delay_s": 0.01}).build(
-        RunSetup.at(places, Streams(7))
-    )
-    alone = cell.build(RunSetup.at(places, Streams(7)))
+    links = built(Graph(topology=STAR, access={"kind": "radio", "cell": cell, "delay_s": 0.01}), places, 7)
+    alone = built(cell, places, 7)
     for found, theory in (
         (links.expected_downlink_s(1e6), 1e6 / alone.downlink.ergodic_rate_bps),
         (links.expected_uplink_s(1e6), 1e6 / alone.uplink.ergodic_rate_bps),
@@ -51,7 +48,7 @@ def test_a_client_alone_has_the_mean_rate_of_its_cell(cell):
 def test_clients_are_attached_to_the_station_with_the_least_loss():
     cell = {"shadowing_sigma_db": 8.0, "shadowing": {"kind": "correlated"}}
     places = np.random.default_rng(2).uniform(-20, 120, (200, 2))
-    links = Graph(topology=TWO_CELLS, access=radio(cell)).build(RunSetup.at(places, Streams(3)))
+    links = built(Graph(topology=TWO_CELLS, access=radio(cell)), places, 3)
     loss = Cell(**{**PLAIN, **cell}).losses(places, np.array([[0.0, 0.0], [100.0, 0.0]]), Streams(3))[1]
     np.testing.assert_array_equal(links.access.first.station, loss.argmin(axis=1))
     nearest = np.hypot(*(places[:, None] - [[0.0, 0.0], [100.0, 0.0]]).transpose(2, 0, 1)).argmin(axis=1)
@@ -62,18 +59,18 @@ def test_other_stations_disturb_as_the_sites_of_a_cell_do():
     sites = {"inter_site_distance_m": 300.0, "load": 0.5, "serving_rings": 1}
     hexagon = {"kind": "two-tier", "cells": 7, "site_distance_m": 300.0, "fronthaul": FREE, "backhaul": FREE}
     places = np.random.default_rng(3).uniform(-200, 200, (80, 2))
-    links = Graph(topology=hexagon, access=radio({"sites": sites})).build(RunSetup.at(places, Streams(0)))
-    cell = Cell(**PLAIN, sites=sites).build(RunSetup.at(places, Streams(0)))
+    links = built(Graph(topology=hexagon, access=radio({"sites": sites})), places)
+    cell = built(Cell(**PLAIN, sites=sites), places)
     # The graph numbers the stations of a ring otherwise, and with them the states of who sends when.
     np.testing.assert_allclose(links.access.first.downlink_bps, cell.downlink.ergodic_rate_bps, rtol=0.05)
     np.testing.assert_allclose(links.access.first.uplink_bps, cell.uplink.ergodic_rate_bps, rtol=1e-3)
-    quiet = Graph(topology=hexagon, access=radio()).build(RunSetup.at(places, Streams(0)))
+    quiet = built(Graph(topology=hexagon, access=radio()), places)
     assert np.all(quiet.access.first.downlink_bps > links.access.first.downlink_bps)
 
 
 def test_shared_spectrum_is_shared_by_time_at_each_clients_own_rate():
     network = Graph(topology=STAR, access=radio(spectrum="shared"))
-    links = network.build(RunSetup.at(np.array([[300.0, 0.0], [800.0, 0.0]]), Streams(0)))
+    links = built(network, [[300.0, 0.0], [800.0, 0.0]])
     near, far = links.access.first.uplink_bps
     assert near > 2 * far
     env = simpy.Environment()
@@ -84,7 +81,7 @@ def test_shared_spectrum_is_shared_by_time_at_each_clients_own_rate():
     flows = [air.uplink(0, bits[0]), air.uplink(1, bits[1])]
     downlink = air.downlink(0, links.access.first.downlink_bps[0])
     assert finish(env, *flows, downlink) == pytest.approx([2.01, 2.01 + both / far, 1.01])
-    alone = Graph(topology=STAR, access=radio()).build(RunSetup.at(np.array([[300.0, 0.0], [800.0, 0.0]]), Streams(0)))
+    alone = built(Graph(topology=STAR, access=radio()), [[300.0, 0.0], [800.0, 0.0]])
     env = simpy.Environment()
     air = alone.open(env)
     assert finish(env, air.uplink(0, near), air.uplink(1, far)) == pytest.approx([1.01, 1.01])
@@ -94,9 +91,7 @@ def test_shared_spectrum_is_shared_by_time_at_each_clients_own_rate():
 def test_a_burst_takes_more_airtime_for_the_same_bits():
     burst = {"kind": "outage-bursts", "mean_good_s": 1e-3, "mean_bad_s": 1e9, "bad_factor": 0.25}
     trouble = [{**burst, "edges": [["client-0", "bs-0"]]}]
-    links = Graph(topology=STAR, access=radio(spectrum="shared"), trouble=trouble).build(
-        RunSetup.at(np.array([[300.0, 0.0], [300.0, 0.0]]), Streams(0))
-    )
+    links = built(Graph(topology=STAR, access=radio(spectrum="shared"), trouble=trouble), [[300.0, 0.0], [300.0, 0.0]])
     env = simpy.Environment()
     air = links.open(env)
     rate = links.access.first.uplink_bps[0]
@@ -117,11 +112,7 @@ def test_rates_follow_a_client_that_walks_away(step_m):
     flow = air.uplink(0, 1e12)
     env.run(until=35.0)
     distance = np.arange(100.0, 450.1, 0.5)
-    rate = (
-        Cell(**PLAIN)
-        .build(RunSetup.at(np.column_stack([distance, np.zeros_like(distance)]), Streams(0)))
-        .uplink.ergodic_rate_bps
-    )
+    rate = built(Cell(**PLAIN), np.column_stack([distance, np.zeros_like(distance)])).uplink.ergodic_rate_bps
     fine = ((rate[1:] + rate[:-1]) / 2 * 0.05).sum()
     # The rate lags by up to a step and a measurement: half of the step on average, and falls all the way.
     slack = (rate[0] - rate[-1]) * (step_m + 0.2) / 10.0
@@ -142,8 +133,10 @@ def test_a_client_is_where_it_walks_to_whichever_way_it_came():
         np.testing.assert_array_equal(named.sigma_db, everybody.sigma_db[[7, 7, 3]])
     walks = {"kind": "trace", "points": [[i, 0.0, *place] for i, place in enumerate(places.tolist())]}
     still, moved = (
-        Graph(topology=TWO_CELLS, access={"kind": "radio", "cell": cell, "delay_s": 0.0}, mobility=mobility).build(
-            RunSetup.at(where, Streams(4))
+        built(
+            Graph(topology=TWO_CELLS, access={"kind": "radio", "cell": cell, "delay_s": 0.0}, mobility=mobility),
+            where,
+            4,
         )
         for mobility, where in ((None, places), (walks, np.zeros((30, 2))))
     )
@@ -207,10 +200,7 @@ def test_a_client_out_of_reach_for_ever_is_told_from_one_that_may_walk_back():
     far = {"points": [[0, 0.0, 1e6, 0.0], [0, 1e3, 0.0, 0.0]], "kind": "trace"}
     cell = {"rate": "cqi"}
     still, moving = (
-        Graph(topology=STAR, access=radio(cell), mobility=mobility).build(
-            RunSetup.at(np.array([[1e6, 0.0]]), Streams(0))
-        )
-        for mobility in (None, far)
+        built(Graph(topology=STAR, access=radio(cell), mobility=mobility), [[1e6, 0.0]]) for mobility in (None, far)
     )
     assert still.expected_uplink_s(1.0).tolist() == [math.inf]
     assert moving.expected_uplink_s(1.0).tolist() == [np.finfo(float).max]

@@ -1,4 +1,4 @@
-"""Media against event lists worked by hand, and against brute force in fractions."""
+"""Media against brute force in fractions, and at their edges by hand."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -15,9 +15,10 @@ from fedsim.network.medium.disciplines import DISCIPLINE, EqualSharing, FirstCom
 from fedsim.network.medium.gain_sharing import EqualWithPower, GainSharing
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.spectrum import SharedSpectrum
+from fedsim.network.medium.wifi import RateFair
 from fedsim.network.radio.shares.multiuser_diversity import Window
 from fedsim.rounds.effects.audit.audit import check_book
-from tests.support.media import ends_of, finish, played
+from tests.support.media import finish, played
 
 PRIMES = (97, 101, 103, 107, 109, 113, 127, 131)
 
@@ -51,60 +52,15 @@ class Gained(GainSharing):
         return None
 
 
-def with_gain():
-    return Gained(Kinds({2: [1.5] * 9}))
-
-
-def without_gain():
-    return Gained(Kinds())
-
-
-RULES = {"equal": EqualSharing, "fair": without_gain, "first-come": FirstCome, "together": MinimumMakespan}
-
-
-def play(make, script):
-    """Send (name, start, work, when cancelled) over a medium of 1 Hz; return ends, bits sent, queueing, medium."""
-    env = simpy.Environment()
-    medium = SharedSpectrum(env, 1.0, make())
-    lines = [(name, start, (work, 1.0), cancel) for name, start, work, cancel in script]
-    ends, flows = played(env, medium.send, lines, 1000.0)
-    return ends, {k: f.sent_bits() for k, f in flows.items()}, {k: f.queued_s() for k, f in flows.items()}, medium
-
-
-@pytest.mark.parametrize(
-    ("make", "ends", "queued"),
-    [
-        (EqualSharing, {"b": 3.0, "a": 5.0}, {"a": 0.0, "b": 0.0}),
-        (without_gain, {"b": 3.0, "a": 5.0}, {"a": 0.0, "b": 0.0}),
-        (with_gain, {"b": 1 + 4 / 3, "a": 1 + 4 / 3 + 2}, {"a": 0.0, "b": 0.0}),
-        (FirstCome, {"a": 4.0, "b": 5.0}, {"a": 0.0, "b": 3.0}),
-        (MinimumMakespan, {"a": 5.0, "b": 5.0}, {"a": 0.0, "b": 0.0}),
-    ],
-)
-def test_two_transfers_worked_by_hand(make, ends, queued):
-    """A brings 4 Hz s at 0 s, B brings 1 Hz s at 1 s, when 3 of A's are left; they share 1 Hz."""
-    found, sent, waited, medium = play(make, [("a", 0, 4, None), ("b", 1, 1, None)])
-    assert list(found.items()) == [(name, pytest.approx(when, abs=1e-12)) for name, when in ends.items()]
-    assert sent == {"a": 4, "b": 1}
-    assert waited == pytest.approx(queued)
-    book, present_s = medium.book(), ends["a"] + ends["b"] - 1.0
-    assert (book.presence_s, book.sojourn_s) == pytest.approx((present_s, present_s))
-    # For 4/3 s both are there, whose gain is a half.
-    most = 1000.0 + (4 / 3 / 2 if make is with_gain else 0.0)
-    assert (book.carried, book.received, book.most) == pytest.approx((5.0, 5.0, most), rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("make", "end", "sent"),
-    [(EqualSharing, 5.0, 1.0), (without_gain, 5.0, 1.0), (MinimumMakespan, 5.0, 1.0), (FirstCome, 4.0, 0.0)],
-)
-def test_cancelling_in_mid_transfer_frees_the_share_at_once(make, end, sent):
-    """A and B bring 4 Hz s each at 0 s; B gives up at 2 s, so A has 3 Hz s left to itself if they shared."""
-    ends, carried, _, medium = play(make, [("a", 0, 4, None), ("b", 0, 4, 2)])
-    assert ends == {"a": pytest.approx(end)}
-    assert carried["b"] == pytest.approx(sent)
-    assert medium.book().lost == pytest.approx(sent)
-    assert medium.book().received == 4
+GAINS = {users: [1.0 + kind * (users - 1) / 16 for kind in range(9)] for users in range(1, 9)}
+RULES = {
+    "equal": EqualSharing,
+    "fair": lambda: Gained(Kinds()),
+    "gained": lambda: Gained(Kinds(GAINS)),
+    "first-come": FirstCome,
+    "together": MinimumMakespan,
+    "rate-fair": RateFair,
+}
 
 
 @given(st.lists(st.tuples(st.integers(1, 60), st.integers(1, 8)), min_size=1, max_size=8), st.floats(0.0, 5.0))
@@ -173,21 +129,6 @@ def test_a_join_planned_by_a_bound_ends_when_the_next_end_is_asked_for(starts, p
     assert ends_s(Gained) == pytest.approx(ends_s(AskedAtEachJoin), rel=1e-9)
 
 
-def test_gains_differ_by_user_by_hand():
-    """A (1 bit/s/Hz) and b (4 bit/s/Hz) bring 3 Hz s each; together they do 3/2 and 1 Hz s per second in half of it.
-
-    At 4 s a has done its 3 Hz s at 3/4 a second, and b 2 of its 3 at a half; alone b has the whole hertz: 5 s.
-    """
-    env = simpy.Environment()
-    medium = SharedSpectrum(env, 1.0, Gained(Kinds({2: [1.0, 1.5, *[1.0] * 7]})))
-    ends = ends_of(env, {"a": medium.send(3.0, 1.0), "b": medium.send(12.0, 4.0)})
-    env.run(until=2.0)
-    assert medium.book().under_way == pytest.approx(1.5 + 1.0)
-    env.run()
-    assert ends == {"a": pytest.approx(4.0), "b": pytest.approx(5.0)}
-    assert medium.book().received == pytest.approx(6.0)
-
-
 def test_gains_lie_between_those_of_two_numbers_of_users_by_hand():
     """Half-way between its neighbours' gains, a alone does 1.5 Hz s a second and b alone 2; together 1.25 and 2.
 
@@ -206,11 +147,6 @@ def test_gains_lie_between_those_of_two_numbers_of_users_by_hand():
     assert medium.book().under_way == pytest.approx(3.0)
     assert finish(env, first, medium.send(8.0, 2.0)) == pytest.approx([2.8, 4.0])
     assert medium.book().carried == pytest.approx(8.0)
-
-
-def test_cancelling_the_one_that_is_served_begins_the_next():
-    ends, carried, queued, _ = play(FirstCome, [("a", 0, 4, 1), ("b", 0, 4, None)])
-    assert (ends, carried, queued) == ({"b": 5.0}, {"a": 1.0, "b": 4.0}, {"a": 0.0, "b": 1.0})
 
 
 @pytest.mark.parametrize("make", RULES.values(), ids=RULES)
@@ -270,66 +206,77 @@ def test_a_transfer_given_up_while_its_last_bit_travels_is_never_done_and_counts
     check_book("uplink", book)
 
 
+def shares(rule, script, left):
+    """Return the work of each line that a second does."""
+    if rule == "first-come":
+        weight = {line: int((script[line][0], line) == min((script[line][0], line) for line in left)) for line in left}
+    elif rule == "together":
+        weight = left
+    elif rule == "rate-fair":
+        weight = {line: Fraction(1, script[line][2]) for line in left}
+    else:
+        gains = GAINS[len(left)] if rule == "gained" else [1] * 9
+        return {line: Fraction(gains[script[line][2]]) / len(left) for line in left}
+    return {line: Fraction(weight[line]) / sum(weight.values()) for line in left}
+
+
 def brute_force(rule, script):
-    """Return the end of everybody not cancelled, in exact arithmetic, stepping from change to change."""
-    left, ends, now = {}, {}, Fraction(0)
-    changes = sorted({Fraction(t) for _, start, _, cancel in script for t in (start, cancel) if t is not None})
+    """Return ends, work done, waits and the most of a band of 1 Hz, in exact arithmetic from change to change."""
+    left, ends, waits, gained, now = {}, {}, {}, Fraction(0), Fraction(0)
+    done = {line: Fraction(0) for line in range(len(script))}
+    changes = sorted({Fraction(t) for start, *_, cancel in script for t in (start, cancel) if t is not None})
     while changes or left:
-        order = sorted(left, key=lambda name: (script[name][1], name))
-        total = sum(left.values(), Fraction(0))
-        if rule in ("equal", "fair"):
-            share = {name: Fraction(1, len(left)) for name in left}
-        elif rule == "first-come":
-            share = {name: Fraction(int(name == order[0])) for name in left}
-        else:
-            share = {name: left[name] / total for name in left}
-        until = min((left[name] / share[name] for name in left if share[name]), default=None)
+        share = shares(rule, script, left) if left else {}
+        until = min((left[line] / share[line] for line in left if share[line]), default=None)
         step = until if until is not None and (not changes or now + until <= changes[0]) else changes[0] - now
         now += step
-        for name in list(left):
-            left[name] -= step * share[name]
-            if left[name] == 0:
-                ends[name] = now
-                del left[name]
+        gained += step * (sum(share.values()) - 1 if left else 0)
+        for line in list(left):
+            left[line] -= step * share[line]
+            done[line] += step * share[line]
+            waits[line] += step * (share[line] == 0)
+            if left[line] == 0:
+                ends[line] = now
+                del left[line]
         if changes and changes[0] == now:
             changes.pop(0)
-            for name, start, work, cancel in script:
+            for line, (start, work, _, cancel) in enumerate(script):
                 if cancel is not None and cancel == now:
-                    left.pop(name, None)
+                    left.pop(line, None)
                 if start == now:
-                    left[name] = Fraction(work)
-    return ends
+                    left[line], waits[line] = Fraction(work), Fraction(0)
+    return ends, done, waits, 1000 + gained
+
+
+LINES = st.tuples(st.integers(0, 12), st.integers(1, 8), st.integers(1, 8), st.none() | st.integers(1, 9))
 
 
 @pytest.mark.parametrize("rule", RULES)
-@given(
-    st.lists(st.tuples(st.integers(0, 12), st.integers(1, 8), st.none() | st.integers(1, 9)), min_size=1, max_size=8)
-)
+@given(st.lists(LINES, min_size=1, max_size=8))
 def test_ends_are_those_of_exact_arithmetic_and_nothing_gets_lost(rule, lines):
     """Cancellations lie a fraction of their own past whole seconds, so that none ties with an end."""
     script = [
-        (i, start, work, None if after is None else start + after + Fraction(1, PRIMES[i]))
-        for i, (start, work, after) in enumerate(lines)
+        (start, work, efficiency, None if after is None else start + after + Fraction(1, PRIMES[line]))
+        for line, (start, work, efficiency, after) in enumerate(lines)
     ]
-    floats = [(i, start, work, None if cancel is None else float(cancel)) for i, start, work, cancel in script]
-    ends, sent, _, medium = play(RULES[rule], floats)
-    assert ends == pytest.approx({name: float(end) for name, end in brute_force(rule, script).items()}, abs=1e-9)
-    book = medium.book()
-    assert book.received == pytest.approx(sum(script[name][2] for name in ends))
-    assert book.received + book.lost == pytest.approx(sum(sent.values()))
-    assert book.received + book.lost == pytest.approx(book.carried)
-    assert book.carried <= book.most
-    assert book.presence_s == pytest.approx(book.sojourn_s)
-
-
-def test_bits_on_their_way_are_on_the_books():
     env = simpy.Environment()
-    for make in RULES.values():
-        medium = SharedSpectrum(env, 1.0, make())
-        flows = [medium.send(4.0, 1.0), medium.send(8.0, 1.0)]
-        env.run(until=env.now + 3.0)
-        assert medium.book().under_way == pytest.approx(3.0)
-        assert sum(flow.sent_bits() for flow in flows) == pytest.approx(3.0)
+    medium = SharedSpectrum(env, 1.0, RULES[rule]())
+    sent = [
+        (line, start, (float(work * efficiency), float(efficiency)), cancel and float(cancel))
+        for line, (start, work, efficiency, cancel) in enumerate(script)
+    ]
+    ends, flows = played(env, medium.send, sent, 1000.0)
+    expected, done, waits, most = brute_force(rule, script)
+    assert ends == pytest.approx(expected, abs=1e-9)
+    for line, (_, _, efficiency, _) in enumerate(script):
+        flow = flows[line]
+        assert (flow.sent_bits(), flow.work_done) == pytest.approx((done[line] * efficiency, done[line]), abs=1e-9)
+        if line in ends:
+            assert flow.queued_s() == pytest.approx(float(waits[line]), abs=1e-9)
+    book, received = medium.book(), sum(script[line][1] for line in ends)
+    assert (book.received, book.received + book.lost) == pytest.approx((received, sum(done.values())))
+    assert (book.carried, book.most) == pytest.approx((sum(done.values()), most))
+    assert book.presence_s == pytest.approx(book.sojourn_s)
 
 
 @pytest.mark.parametrize("work", [1e16, 1e19, 1e22])
@@ -351,14 +298,6 @@ def test_books_know_how_far_they_are_rounded(rule, work):
         endless.cancel()
     with pytest.raises(AuditError, match="uplink carried"):
         check_book("uplink", replace(book, lost=book.lost + 1e-2 + 2 * book.rounding))
-
-
-def test_together_gives_shares_in_proportion_to_work():
-    env = simpy.Environment()
-    medium = SharedSpectrum(env, 6.0, MinimumMakespan())
-    flows = [medium.send(work, 1.0) for work in (1.0, 2.0, 3.0)]
-    env.run(until=0.5)
-    assert [flow.sent_bits() for flow in flows] == pytest.approx([0.5, 1.0, 1.5])
 
 
 def test_together_survives_a_scale_that_shrinks_again_and_again():

@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from fedsim.errors import DataError, ScenarioError
+from fedsim.errors import ScenarioError
 from fedsim.network.graph.graph import Graph
 from fedsim.network.medium import failures
 from fedsim.network.medium.failures import Outage, OutageBursts
-from fedsim.network.topology.mobility import Leg, RandomWaypoint, Trace, Walk, standing
-from fedsim.run_setup import RunSetup
-from fedsim.streams import Streams
-from tests.support.media import ACCESS, LOST, STAR, TWO_CELLS, finish, opened
+from fedsim.network.topology.mobility import RandomWaypoint, Trace, Walk, standing
+from tests.support.media import ACCESS, LOST, STAR, TWO_CELLS, finish, of_crowd, opened
 
 
 @pytest.mark.parametrize(
@@ -148,34 +146,6 @@ def test_idle_edges_sleep_and_wake_up_in_the_state_that_they_would_have_had():
         np.testing.assert_allclose(later[links][1:], [(100.0, state), *since], rtol=1e-12)
 
 
-def states_of_two_bursts(busy_from_s):
-    """Return (instant, factor) of each of two bursts on one edge with a transfer from some instant on."""
-    bursts = {"kind": "outage-bursts", "mean_good_s": 1.0, "mean_bad_s": 1.0, "bad_factor": 0.5}
-    air, env = opened(Graph(topology=STAR, access=ACCESS, trouble=[bursts, bursts]), [[0.0, 0.0]])
-    told, scale = {0: [], 1: []}, air.scale
-
-    def log(links, cause, factor):
-        told[cause].append((env.now, factor))
-        scale(links, cause, factor)
-
-    air.scale = log
-    if busy_from_s:
-        env.run(until=busy_from_s)
-    air.uplink(0, 1e12)
-    env.run(until=130.0)
-    return told
-
-
-def test_two_bursts_on_one_sleeping_edge_both_wake_up():
-    """Each goes on as where the edge never sleeps, from its state of that instant."""
-    always, later = states_of_two_bursts(0.0), states_of_two_bursts(100.0)
-    for cause, changes in always.items():
-        state = [factor for time_s, factor in changes if time_s <= 100.0][-1]
-        since = [(time_s, factor) for time_s, factor in changes if time_s > 100.0]
-        assert len(since) > 10
-        np.testing.assert_allclose(later[cause][1:], [(100.0, state), *since], rtol=1e-12)
-
-
 def test_a_sleep_of_too_many_bursts_is_refused(monkeypatch):
     monkeypatch.setattr(failures, "MOST_SOJOURNS", 20)
     bursts = {"kind": "outage-bursts", "mean_good_s": 1.0, "mean_bad_s": 1.0}
@@ -200,7 +170,7 @@ def test_wireless_edges_have_the_names_of_their_ends_and_both_directions():
 
 def test_random_waypoints_join_up_stay_within_and_keep_to_the_speeds():
     settings = RandomWaypoint(radius_m=50.0, slowest_m_per_s=1.0, fastest_m_per_s=3.0, pause_s=4.0)
-    legs = list(itertools.islice(settings.build(RunSetup(1, Streams(0)))(2, (5.0, 6.0)), 100))
+    legs = list(itertools.islice(of_crowd(settings, 1)(2, (5.0, 6.0)), 100))
     assert legs[0].place_m == (5.0, 6.0)
     for before, after in itertools.pairwise(legs):
         took_s = before.end_s - before.start_s
@@ -210,15 +180,13 @@ def test_random_waypoints_join_up_stay_within_and_keep_to_the_speeds():
         assert math.hypot(*after.place_m) <= 50.0
         speed = math.hypot(*before.velocity_m_per_s)
         assert (speed == 0 and took_s == pytest.approx(4.0)) or 1 - 1e-9 <= speed <= 3 + 1e-9
-    again = list(itertools.islice(settings.build(RunSetup(1, Streams(0)))(2, (5.0, 6.0)), 100))
+    again = list(itertools.islice(of_crowd(settings, 1)(2, (5.0, 6.0)), 100))
     assert again == legs
-    assert list(itertools.islice(settings.build(RunSetup(1, Streams(1)))(2, (5.0, 6.0)), 100)) != legs
+    assert list(itertools.islice(of_crowd(settings, 1, 1)(2, (5.0, 6.0)), 100)) != legs
 
 
 def test_a_walk_is_where_its_legs_are_also_when_asked_ahead_and_back():
-    movement = RandomWaypoint(radius_m=50.0, slowest_m_per_s=1.0, fastest_m_per_s=3.0, pause_s=4.0).build(
-        RunSetup(1, Streams(0))
-    )
+    movement = of_crowd(RandomWaypoint(radius_m=50.0, slowest_m_per_s=1.0, fastest_m_per_s=3.0, pause_s=4.0), 1)
     legs = list(itertools.takewhile(lambda leg: leg.start_s < 900, movement(2, (5.0, 6.0))))
     walk = Walk(movement(2, (5.0, 6.0)))
     assert not walk.stands
@@ -234,30 +202,11 @@ def test_a_walk_is_where_its_legs_are_also_when_asked_ahead_and_back():
 
 @pytest.mark.statistical
 def test_waypoints_are_uniform_over_the_disc():
-    movement = RandomWaypoint(radius_m=1.0, slowest_m_per_s=1.0, fastest_m_per_s=2.0).build(RunSetup(1, Streams(0)))
+    movement = of_crowd(RandomWaypoint(radius_m=1.0, slowest_m_per_s=1.0, fastest_m_per_s=2.0), 1)
     places = np.array([leg.place_m for leg in itertools.islice(movement(0, (0.0, 0.0)), 1, 4001)])
     # The squared radius and the two coordinates: means 1/2 and 0, variances 1/12 and 1/4.
     assert abs((places**2).sum(axis=1).mean() - 0.5) < 4 * math.sqrt(1 / 12 / 4000)
     assert np.all(np.abs(places.mean(axis=0)) < 4 * math.sqrt(0.25 / 4000))
-
-
-def test_a_trace_file(tmp_path):
-    path = tmp_path / "walk.csv"
-    columns = "client,time_s,x_m,y_m\n"
-    path.write_text(f"{columns}0,2,0,0\n1,0,7,7\n0,4,6,8\n")
-    movement = Trace(path=str(path)).build(RunSetup(1, Streams(0)))
-    assert list(movement(0, (9.0, 9.0))) == [
-        Leg(0.0, 2.0, (0.0, 0.0), (0.0, 0.0)),
-        Leg(2.0, 4.0, (0.0, 0.0), (3.0, 4.0)),
-        Leg(4.0, math.inf, (6.0, 8.0), (0.0, 0.0)),
-    ]
-    assert list(movement(5, (9.0, 9.0))) == [Leg(0.0, math.inf, (9.0, 9.0), (0.0, 0.0))]
-    for rows in ("client,time_s\n0,1\n", f"{columns}0,nan,1,1\n", f"{columns}0,1,1,1\n0,1,2,2\n"):
-        path.write_text(rows)
-        with pytest.raises(DataError, match=r"walk\.csv"):
-            Trace(path=str(path)).build(RunSetup(1, Streams(0)))
-    with pytest.raises(DataError, match="cannot be read"):
-        Trace(path=str(tmp_path / "none.csv")).build(RunSetup(1, Streams(0)))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
-"""Multicast to clients of which some hear the beginning only, worked by hand."""
+"""Multicast to clients of which some hear the beginning only, against a walk from block to block."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +12,9 @@ from hypothesis import strategies as st
 from fedsim.network import Cell, ModulationAndCoding, NoFading, Rayleigh
 from fedsim.network.medium.multicast import ConstantPace, LeastRate, Multicast
 from fedsim.network.radio.channel import SHANNON_LIMIT, Channel
-from fedsim.run_setup import RunSetup
+from fedsim.rounds.effects.audit.audit import check_book
 from fedsim.streams import Streams
-from tests.support.media import ends_of, finish, opened
+from tests.support.media import built, ends_of, finish, opened, played
 from tests.support.step_by_step import transfer_over_blocks_s
 
 SNR = np.array([10.0, 4.0, 30.0])
@@ -42,13 +43,6 @@ def test_bits_are_the_inverse_of_times_in_any_order_of_questions(start_s, bits):
     assert [other.time_s(number) for number in bits] == times
 
 
-def test_one_client_has_the_time_of_its_own_link():
-    link, start_s = channel(), np.array([0.37, 12.0])
-    alone = link.transfer_s(np.array([1, 1]), start_s, 5e6)
-    found = [LeastRate(link, np.array([1]), float(instant)).time_s(5e6) for instant in start_s]
-    np.testing.assert_allclose(found, alone, rtol=1e-12)
-
-
 def test_an_outage_of_one_client_is_a_pause_for_all():
     link = channel(rate=ModulationAndCoding(), snr=np.array([1000.0, 0.3]))
     rate = link.rate_bps(np.arange(2)[:, None], np.arange(400)).min(axis=0)
@@ -73,68 +67,55 @@ def test_cases_in_closed_form():
     assert pace.time_s(1e6) == pytest.approx(1e6 / link.ergodic_rate_bps[0], rel=1e-12)
 
 
-def test_who_asks_for_fewer_bits_hears_the_beginning_of_the_same_message():
-    """12 bits at 1 bit/s/Hz over 2 Hz take 6 s; 3 bits of them 1.5 s, and then their delay."""
+def heard(script, link, *, faded):
+    """Return ends, waits and bits by number of line of messages one after another, block after block."""
+    free_s, ends, waits, bits_of = 0.0, {}, {}, dict.fromkeys(range(len(script)), 0.0)
+    for came_s in sorted({line[0] for line in script}):
+        begins_s = max(came_s, free_s)
+        members = [i for i, line in enumerate(script) if line[0] == came_s and line[4] > begins_s]
+        clients = [script[i][1] for i in members]
+
+        def rate_bps(block, clients=clients):
+            return min((link.rate_bps(clients, block) if faded else link.ergodic_rate_bps[clients]).tolist())
+
+        left_s = []
+        for i in members:
+            _, _, bits, delay_s, cancel_s = script[i]
+            last_s = begins_s + transfer_over_blocks_s(rate_bps, 0.5, begins_s, bits)
+            edges = np.unique([begins_s, cancel_s, *np.arange(math.ceil(begins_s / 0.5) * 0.5, cancel_s, 0.5)])
+            carried = sum(rate_bps(int(edge / 0.5)) * step for edge, step in zip(edges, np.diff(edges), strict=False))
+            bits_of[i], waits[i] = min(bits, carried) if cancel_s < last_s else bits, begins_s - came_s
+            left_s.append(min(last_s, cancel_s))
+            if last_s + delay_s <= cancel_s:
+                ends[i] = last_s + delay_s
+        free_s = max(left_s, default=free_s)
+    return ends, waits, bits_of
+
+
+@given(seed=st.integers(0, 2**32 - 1), faded=st.booleans())
+def test_messages_go_one_after_another_to_those_who_listen_and_at_the_least_rate(seed, faded):
+    """Of a message some ask for the beginning alone, and it ends when the last of them has it or has given up."""
+    luck = np.random.default_rng(seed)
+    link = replace(channel(0.5, snr=10 ** luck.uniform(-0.5, 2, 4)), bandwidth_hz=10.0)
+    script = [
+        (came_s, client, luck.choice([30.0, 60.0, 100.0]), luck.choice([0.0, 0.25]), cancel_s)
+        for came_s in luck.uniform(0, 6, luck.integers(1, 4)).cumsum()
+        for client in luck.permutation(4)[: luck.integers(1, 5)].tolist()
+        for cancel_s in (came_s + luck.choice([luck.uniform(0.1, 20), 100.0]),)
+    ]
     env = simpy.Environment()
-    medium = Multicast(env, 2.0)
-    copies = {"all": medium.send(12.0, 3.0), "some": medium.send(3.0, 1.0, 0.25), "more": medium.send(9.0, 2.0)}
-    ends = ends_of(env, copies)
-    env.run(until=1.0)
-    assert [copy.sent_bits() for copy in copies.values()] == pytest.approx([2.0] * 3)
-    env.run(until=1.6)
-    assert copies["some"].sent_bits() == 3.0
-    assert copies["some"].arrives_s() == 1.75
-    env.run(until=20.0)
-    assert ends == {"some": 1.75, "more": 4.5, "all": 6.0}
-    assert [copy.sent_bits() for copy in copies.values()] == [12.0, 3.0, 9.0]
-    book = medium.medium.book()
-    assert (book.received, book.lost) == (12.0, 0.0)
-
-
-def test_one_message_also_waits_for_its_turn():
-    """The first message takes 6 s; of the second, 4 bits at 2 bit/s, a quarter is received by 6.5 s."""
-    env = simpy.Environment()
-    medium = Multicast(env, 1.0)
-    first = medium.send(6.0, 1.0)
-    env.run(until=1.0)
-    copies = {"some": medium.send(1.0, 2.0), "all": medium.send(4.0, 2.0)}
-    ends = ends_of(env, copies)
-    env.run(until=20.0)
-    assert first.done.processed
-    assert ends == {"some": 6.5, "all": 8.0}
-    assert [copy.queued_s() for copy in copies.values()] == [5.0, 5.0]
-
-
-def test_the_transmission_goes_on_for_whom_it_is_and_ends_when_nobody_listens():
-    env = simpy.Environment()
-    medium = Multicast(env, 1.0)
-    copies = {"some": medium.send(2.0, 1.0), "all": medium.send(10.0, 1.0)}
-    ends = ends_of(env, copies)
-    env.run(until=1.0)
-    copies["all"].cancel()
-    copies["all"].cancel()
-    env.run(until=50.0)
-    assert ends == {"some": 2.0}
-    assert copies["all"].sent_bits() == 1.0
-    assert medium.medium.book().lost == 2.0
-    again = medium.send(3.0, 1.0)
-    env.run(until=60.0)
-    assert (again.done.processed, again.arrives_s()) == (True, 53.0)
-
-
-def test_one_given_up_while_it_waits_is_never_begun():
-    env = simpy.Environment()
-    medium = Multicast(env, 1.0)
-    medium.send(6.0, 1.0)
-    env.run(until=1.0)
-    copies = [medium.send(1.0, 2.0), medium.send(4.0, 2.0)]
-    env.run(until=2.0)
-    for copy in copies:
-        copy.cancel()
-    env.run(until=20.0)
-    assert not any(copy.done.triggered for copy in copies)
-    assert medium.medium.book().carried == 6.0
-    assert [copy.sent_bits() for copy in copies] == [0.0, 0.0]
+    medium = Multicast(env, 10.0, link if faded else None)
+    lines = [
+        (i, came_s, (bits, link.ergodic_rate_bps[client] / 10.0, delay_s, client), cancel_s)
+        for i, (came_s, client, bits, delay_s, cancel_s) in enumerate(script)
+    ]
+    ends, flows = played(env, medium.send, lines)
+    expected_s, waits, bits_of = heard(script, link, faded=faded)
+    assert ends == pytest.approx(expected_s)
+    assert {i: flow.sent_bits() for i, flow in flows.items()} == pytest.approx(bits_of)
+    assert {i: flows[i].queued_s() for i in waits} == pytest.approx(waits, abs=1e-9)
+    assert [flows[i].arrives_s() for i in ends] == pytest.approx(list(ends.values()))
+    check_book("downlink", medium.medium.book())
 
 
 def test_nothing_at_all_is_heard_at_once():
@@ -146,59 +127,13 @@ def test_nothing_at_all_is_heard_at_once():
     assert ends == {"nothing": 0.0, "all": 2.0}
 
 
-def faded(clients=3):
-    """Links whose blocks last a second."""
-    return Channel(np.array([10.0, 5.0, 20.0])[:clients], 1.0, Rayleigh(coherence_s=1.0), "fading", Streams(2))
-
-
-def test_the_client_that_hears_worst_in_each_block_sets_the_rate():
-    channel, env = faded(), simpy.Environment()
-    medium = Multicast(env, 1.0, channel)
-    rate = channel.rate_bps(np.arange(3)[:, None], np.arange(60)).min(axis=0)
-    carried = np.cumsum(rate)
-    copies = {
-        name: medium.send(bits, 1.0, 0.0, client)
-        for client, (name, bits) in enumerate({"all": carried[20] + 0.5 * rate[21], "some": carried[4]}.items())
-    }
-    copies["third"] = medium.send(carried[20], 1.0, 0.25, 2)
-    ends = ends_of(env, copies)
-    env.run(until=3.5)
-    assert copies["all"].sent_bits() == pytest.approx(carried[2] + 0.5 * rate[3])
-    env.run(until=100.0)
-    assert ends == pytest.approx({"some": 5.0, "third": 21.25, "all": 21.5})
-    book = medium.medium.book()
-    assert book.received == pytest.approx(21.5)
-
-
-def test_a_message_that_waits_is_carried_over_the_blocks_of_its_turn():
-    channel, env = faded(), simpy.Environment()
-    medium = Multicast(env, 1.0, channel)
-    rate = channel.rate_bps(np.arange(3)[:, None], np.arange(60)).min(axis=0)
-    first = [medium.send(float(rate[:4].sum()), 1.0, 0.0, client) for client in range(3)]
-    env.run(until=1.0)
-    second = [medium.send(float(rate[4:6].sum()), 1.0, 0.0, client) for client in range(3)]
-    assert finish(env, *first, *second) == pytest.approx([4.0] * 3 + [6.0] * 3)
-    assert second[0].queued_s() == pytest.approx(3.0)
-
-
-def test_who_gives_up_before_the_turn_does_not_slow_the_others():
-    channel, env = faded(), simpy.Environment()
-    medium = Multicast(env, 1.0, channel)
-    rate = channel.rate_bps(np.arange(3)[:, None], np.arange(60))
-    medium.send(float(rate[0, :3].sum()), 1.0, 0.0, 0)
-    env.run(until=1.0)
-    copies = [medium.send(float(rate[0, 3:5].sum()), 1.0, 0.0, client) for client in (0, 1)]
-    copies[1].cancel()
-    assert finish(env, copies[0]) == pytest.approx([5.0])
-
-
 def test_a_cell_takes_the_least_of_each_block_or_by_name_the_least_mean():
     place = np.array([[300.0, 0.0], [100.0, 0.0]])
     cells = {
         rule: Cell(downlink={"sharing": rule, "bandwidth_hz": 1e6}, fading=Rayleigh(coherence_s=0.1), access="none")
         for rule in ("multicast", "multicast-rateless")
     }
-    links = cells["multicast"].build(RunSetup.at(place, Streams(4)))
+    links = built(cells["multicast"], place, 4)
     took_s = {}
     for rule, cell in cells.items():
         medium, env = opened(cell, place, 4)

@@ -1,12 +1,9 @@
 """Stations of a wireless LAN: the performance anomaly by hand, and contention that grows with them."""
 
 import heapq
-from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from simpy import Environment
 
 from fedsim import simulate
@@ -80,32 +77,6 @@ def test_a_slow_station_holds_a_fast_one_back():
     assert ends(RateFair, [(0, 11.0, 11.0), (0, 5.5, 1.0)])[1] == pytest.approx(5.5 / (11 / 12))
     # After 6 s the slow one has its 5.5 Mbit, and the fast one sends the rest alone.
     assert ends(RateFair, [(0, 11.0, 11.0), (0, 5.5, 1.0)])[0] == pytest.approx(6.0 + 5.5 / 11)
-
-
-def by_hand(sends):
-    """Serve all transfers with equal bit rates from event to event, in fractions."""
-    left = {i: Fraction(bits) for i, (_, bits, _) in enumerate(sends)}
-    now, ended = Fraction(0), {}
-    while left:
-        present = [i for i in left if sends[i][0] <= now]
-        later = [Fraction(sends[i][0]) - now for i in left if sends[i][0] > now]
-        rate = 1 / sum((1 / Fraction(sends[i][2]) for i in present), Fraction(0)) if present else Fraction(0)
-        step = min([left[i] / rate for i in present] + later)
-        now += step
-        for i in present:
-            left[i] -= rate * step
-            if left[i] == 0:
-                ended[i] = now
-                del left[i]
-    return [float(ended[i]) for i in range(len(sends))]
-
-
-whole = st.integers(1, 50)
-
-
-@given(st.lists(st.tuples(st.integers(0, 20), whole, whole), min_size=1, max_size=7))
-def test_equal_rates_from_event_to_event(sends):
-    np.testing.assert_allclose(ends(RateFair, sends), by_hand(sends), rtol=1e-9)
 
 
 def test_stations_lose_time_to_one_another():

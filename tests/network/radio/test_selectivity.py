@@ -10,8 +10,8 @@ from fedsim.network.radio.channel import SHANNON_LIMIT, Channel
 from fedsim.network.radio.contracts import FADING
 from fedsim.network.radio.selectivity import STATES, TDL_A, BandRates, band_gains, coherence_bandwidths, tap_powers
 from fedsim.registry import Component
-from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
+from tests.support.media import built
 
 # TR 38.901, table 7.7.3-2: normal delay spread in UMa.
 UMA_S = 363e-9
@@ -160,7 +160,7 @@ def test_a_law_of_the_users_own_may_say_how_it_fades_over_the_band():
 
 
 def test_the_bands_of_a_cell_take_its_delay_spread():
-    links = Cell(delay_spread_s=UMA_S).build(RunSetup.at(np.full((3, 2), 100.0), Streams(0)))
+    links = built(Cell(delay_spread_s=UMA_S), np.full((3, 2), 100.0))
     assert (links.downlink.delay_spread_s, links.uplink.delay_spread_s) == (UMA_S, UMA_S)
     band = BandRates(Shannon(), Rayleigh(), links.uplink.snr, 1e6, UMA_S)
     u = links.uplink.streams.uniform("fading-uplink", np.arange(3), 7)

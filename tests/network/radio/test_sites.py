@@ -18,9 +18,9 @@ from fedsim.network import (
     Sites,
 )
 from fedsim.network.radio.interference import interference_states
-from fedsim.network.radio.sites import hexagonal_sites, in_hexagon
-from fedsim.run_setup import RunSetup
+from fedsim.network.radio.sites import hexagonal_sites
 from fedsim.streams import Streams
+from tests.support.media import built
 
 SLOPE = LogDistance(exponent=4.0, reference_loss_db=100.0, reference_distance_m=100.0)
 NOISE_DOWN_MW = 1.380649e-23 * 290 * 1e6 * 1e3 * 10**0.9
@@ -68,19 +68,10 @@ def test_hexagons_are_uniform_over_the_cells():
     )
 
 
-def test_points_in_a_hexagon_stay_in_it():
-    u = np.random.default_rng(0).random((2, 5000))
-    x, y = in_hexagon(u[0], u[1], 100.0).T
-    for angle in np.arange(6) * math.pi / 3:
-        assert (x * math.cos(angle) + y * math.sin(angle)).max() <= 50.0 + 1e-9
-
-
 def test_downlink_interference_by_hand():
     # A client at (100, 0); sites 400 m away in six directions send half of the time, in 64 equally likely ways.
     rate = Shannon(snr_gap_db=0.0, ceiling="none")
-    links = still(rate=rate, sites=Sites(inter_site_distance_m=400.0, load=0.5)).build(
-        RunSetup.at(np.array([[100.0, 0.0]]), Streams(0))
-    )
+    links = built(still(rate=rate, sites=Sites(inter_site_distance_m=400.0, load=0.5)), [[100.0, 0.0]])
     angle = np.arange(6) * math.pi / 3
     apart = np.hypot(400 * np.cos(angle) - 100, 400 * np.sin(angle))
     sent = 10**3.6
@@ -99,7 +90,7 @@ def test_downlink_interference_by_hand():
 def test_the_ergodic_rate_is_that_of_sampled_interference(rate, place_m):
     """Six sites that come and go and fade, and a fading link of its own, block by block."""
     cell = Cell(path_loss=SLOPE, shadowing_sigma_db=0.0, rate=rate, sites=Sites(inter_site_distance_m=400.0, load=0.3))
-    links = cell.build(RunSetup.at(np.array([[place_m, 0.0]]), Streams(0)))
+    links = built(cell, [[place_m, 0.0]])
     rng, blocks = np.random.default_rng(3), 100_000
     angle = np.arange(6) * math.pi / 3
     apart = np.hypot(400 * np.cos(angle) - place_m, 400 * np.sin(angle))
@@ -115,7 +106,7 @@ def test_uplink_interference_against_a_sample_of_places():
     """One client in each of six hexagons for 0.3 of the time; without shadowing nobody is nearer to another site."""
     rate = Shannon(snr_gap_db=0.0, ceiling="none")
     cell = still(rate=rate, sites=Sites(inter_site_distance_m=400.0, load=0.3))
-    links = cell.build(RunSetup.at(np.array([[100.0, 0.0]]), Streams(0)))
+    links = built(cell, [[100.0, 0.0]])
     rng, samples = np.random.default_rng(0), 60_000
     received = np.zeros(samples)
     for angle in np.arange(6) * math.pi / 3:
@@ -142,19 +133,19 @@ def test_states_have_the_load_and_the_fading_law_in_every_column(load):
 
 def test_without_load_or_neighbours_there_is_no_interference():
     place = np.array([[120.0, 50.0], [10.0, 0.0]])
-    alone = still().build(RunSetup.at(place, Streams(0)))
+    alone = built(still(), place)
     for sites in (Sites(load=0.0), Sites(rings=0)):
-        among = still(sites=sites).build(RunSetup.at(place, Streams(0)))
+        among = built(still(sites=sites), place)
         np.testing.assert_array_equal(among.uplink.snr, alone.uplink.snr)
         np.testing.assert_array_equal(among.downlink.snr, alone.downlink.snr)
-    busy = still(sites=Sites(load=1.0)).build(RunSetup.at(place, Streams(0)))
+    busy = built(still(sites=Sites(load=1.0)), place)
     assert np.all(busy.downlink.snr < alone.downlink.snr)
 
 
 def test_clients_are_served_by_the_nearest_site_where_nothing_stands_between():
     sites = Sites(inter_site_distance_m=300.0, serving_rings=1)
     place = Hexagons(inter_site_distance_m=300.0, rings=1).positions(500, Streams(1))
-    links = still(sites=sites).build(RunSetup.at(place, Streams(0)))
+    links = built(still(sites=sites), place)
     apart = np.hypot(*(place[:, None] - hexagonal_sites(300.0, 1)).transpose(2, 0, 1))
     np.testing.assert_array_equal(links.serving, apart.argmin(axis=1))
     np.testing.assert_allclose(links.delay_s, apart.min(axis=1) / 299_792_458)
@@ -163,7 +154,7 @@ def test_clients_are_served_by_the_nearest_site_where_nothing_stands_between():
 def test_shadowing_moves_some_clients_to_another_site_and_a_further_client_nobody():
     cell = Cell(sites=Sites(inter_site_distance_m=300.0, serving_rings=1), path_loss=SLOPE, shadowing="correlated")
     place = Hexagons(inter_site_distance_m=300.0, rings=1).positions(400, Streams(1))
-    many, few = cell.build(RunSetup.at(place, Streams(3))), cell.build(RunSetup.at(place[:60], Streams(3)))
+    many, few = built(cell, place, 3), built(cell, place[:60], 3)
     nearest = np.hypot(*(place[:, None] - hexagonal_sites(300.0, 1)).transpose(2, 0, 1)).argmin(axis=1)
     assert 10 < np.count_nonzero(many.serving != nearest) < 250
     np.testing.assert_array_equal(many.serving[:60], few.serving)
@@ -196,7 +187,7 @@ def test_interferers_without_a_line_of_sight_count_less():
     )
     office = Cell(path_loss=IndoorOffice(), shadowing_sigma_db=0.0, fading=NoFading(), sites=sites)
     place = np.array([[5.0, 0.0]])
-    found = office.build(RunSetup.at(place, Streams(0))).uplink
+    found = built(office, place).uplink
     own = 10 ** ((23 - office.losses(place, np.zeros((1, 2)), Streams(0))[1][0, 0]) / 10) / NOISE_UP_MW
     best, worst = (
         own / (1 + sites.uplink_states_mw(23.0, still_towards(law), NoFading()) / NOISE_UP_MW) for law in (unseen, seen)

@@ -8,10 +8,10 @@ from pydantic import ValidationError
 
 from fedsim.errors import DataError
 from fedsim.network import NETWORKS
-from fedsim.network.satellite.satellite import EARTH_M, Constellation, WindowFile, Windows
-from fedsim.run_setup import RunSetup
-from fedsim.streams import Streams
+from fedsim.network.satellite.satellite import EARTH_M, Constellation, FileContacts, SatelliteLinks, WindowFile, Windows
 from fedsim.testing import check_network
+from tests.support.media import built, of_crowd
+from tests.support.step_by_step import bits_within, pieces_from, seconds_of
 
 ONLY = np.array([0])
 
@@ -20,21 +20,7 @@ def over_windows(tmp_path, rows, clients, **network):
     """Return links over windows of a file, in periods of 100 s."""
     (tmp_path / "windows.csv").write_text(f"client,start_s,end_s,note\n{rows}")
     passes = {"kind": "file", "path": str(tmp_path / "windows.csv"), "period_s": 100.0, **network.pop("passes", {})}
-    return NETWORKS.make({"kind": "satellite", "passes": passes, **network}).build(
-        RunSetup.at(np.zeros((clients, 2)), Streams(0))
-    )
-
-
-def stepped(windows, period, start, contact):
-    """Return the whole seconds from a start until there have been so many seconds of contact."""
-    inside = np.zeros(period, dtype=bool)
-    for first, length in windows:
-        inside[first : first + length] = True
-    now, had = start, 0
-    while had < contact:
-        had += inside[now % period]
-        now += 1
-    return now - start
+    return built(NETWORKS.make({"kind": "satellite", "passes": passes, **network}), np.zeros((clients, 2)))
 
 
 @st.composite
@@ -44,13 +30,26 @@ def some_windows(draw):
     return [(first, end - first) for first, end in pairs]
 
 
-@given(windows=some_windows(), start=st.integers(0, 500), contact=st.integers(1, 200))
-def test_contact_is_counted_as_by_stepping_through_time(windows, start, contact):
+@given(
+    windows=some_windows(),
+    start=st.integers(0, 500),
+    bits=st.integers(1, 200),
+    after=st.sampled_from(["repeat", "none"]),
+)
+def test_a_message_goes_on_from_window_to_window(windows, start, bits, after):
+    """At 1 bit/s in windows and 0 between them; asked in the middle of a second."""
     start_s, length_s = (np.array([column], dtype=float) for column in zip(*windows, strict=True))
-    found = Windows(start_s, length_s, 60.0)
-    assert found.until_s(ONLY, np.array([float(start)]), float(contact))[0] == pytest.approx(
-        stepped(windows, 60, start, contact), abs=1e-9
-    )
+    contacts = FileContacts(Windows(start_s, length_s, 60.0, after == "none"), 0.25)
+    links, asked_s = SatelliteLinks(contacts, 1.0, 1.0), np.array([start + 0.5])
+    edges_s = [0.0, *np.stack([start_s, start_s + length_s], axis=-1).ravel().tolist(), 60.0]
+
+    def pieces():
+        return pieces_from(start + 0.5, edges_s, [*[0.0, 1.0] * len(windows), 0.0], after)
+
+    found_s = links.uplink_s(ONLY, 1, asked_s, bits - 0.25)[0]
+    assert found_s == pytest.approx(seconds_of(bits - 0.25, pieces()) + 0.25, abs=1e-9)
+    sent = links.carried_bits(ONLY, 1, asked_s, np.array([bits - 0.25]), bits / 2, up=False)[0]
+    assert sent == pytest.approx(min(bits / 2, bits_within(bits - 0.25, pieces())), abs=1e-9)
 
 
 @given(windows=some_windows(), contact=st.floats(0.01, 200.0))
@@ -75,7 +74,7 @@ def test_an_orbit_by_hand():
     """550 km: 95.5 min by Kepler; at 25 degrees the range is sqrt(R^2 sin^2 + h^2 + 2 R h) - R sin = 1,123 km."""
     orbit = Constellation()
     assert orbit.orbit_s == pytest.approx(2 * np.pi * np.sqrt(6_921_000.0**3 / 3.986004418e14), rel=1e-9)
-    contacts = Constellation(off_track=0.0).build(RunSetup(3, Streams(0)))
+    contacts = of_crowd(Constellation(off_track=0.0), 3)
     sine = np.sin(np.radians(25.0))
     edge_m = np.sqrt((EARTH_M * sine) ** 2 + 550e3**2 + 2 * EARTH_M * 550e3) - EARTH_M * sine
     half_s = contacts.windows.total_s / 2
@@ -89,20 +88,12 @@ def test_an_orbit_by_hand():
 
 
 def test_passes_off_the_track_are_shorter_and_farther_and_many_leave_no_gap():
-    contacts = Constellation(off_track=0.9).build(RunSetup(50, Streams(1)))
+    contacts = of_crowd(Constellation(off_track=0.9), 50, 1)
     order = np.argsort(contacts.nearest)
     assert np.all(np.diff(contacts.windows.total_s[order]) < 0)
     assert np.all(np.diff(contacts.range_m(order, np.zeros(50))) > 0)
-    contacts = Constellation(satellites=60, off_track=0.5).build(RunSetup(20, Streams(1)))
+    contacts = of_crowd(Constellation(satellites=60, off_track=0.5), 20, 1)
     np.testing.assert_allclose(contacts.windows.total_s, contacts.windows.period_s)
-
-
-def test_a_message_goes_on_in_the_next_pass(tmp_path):
-    """Client 0 has 10 s in every 100, at 1 Mbit/s; 25 Mbit from 105 s on: 5, 10 and 10 s."""
-    links = over_windows(tmp_path, "0,0,10,x\n1,50,60,y\n1,20,30,z\n", 3, uplink_bps=1e6)
-    took_s = links.uplink_s(np.array([0, 1, 2]), 1, np.array([105.0, 25.0, 0.0]), 25e6)
-    assert took_s.tolist() == pytest.approx([310 - 105 + 0.005, 130 - 25 + 0.005, np.inf])
-    assert links.uplink_s(np.array([1]), 1, np.array([0.0]), 0.0)[0] == pytest.approx(20.005, abs=1e-5)
 
 
 def test_rates_may_differ_and_are_described(tmp_path):
@@ -119,23 +110,6 @@ def test_rates_may_differ_and_are_described(tmp_path):
         assert links.expected_uplink_s(5e6)[client] == pytest.approx(took_s.mean(), abs=0.02)
     found = links.carried_bits(both, 1, np.zeros(2), np.full(2, 2.0), 5e6, up=True)
     assert found.tolist() == pytest.approx([2e6, 4e6])
-
-
-def test_bits_of_a_message_cut_short_are_those_of_the_passes_so_far(tmp_path):
-    """10 s in every 100 at 1 Mbit/s up and 2 Mbit/s down; 25 Mbit from 105 s on end after passes of 5, 10 and 10 s."""
-    links = over_windows(tmp_path, "0,0,10,\n1,20,30,\n1,50,60,\n", 2, uplink_bps=1e6, downlink_bps=2e6)
-
-    def carried(client, start_s, elapsed_s, bits=25e6, up=True):
-        elapsed_s = np.array(elapsed_s)
-        ids, starts_s = np.full(elapsed_s.size, client), np.full(elapsed_s.size, start_s)
-        return links.carried_bits(ids, 1, starts_s, elapsed_s, bits, up=up).tolist()
-
-    # 3 s into its pass; its end; the gap; the middle and the end of the next pass; all bits.
-    assert carried(0, 105.0, [3, 5, 80, 100, 105, 205]) == pytest.approx([3e6, 5e6, 5e6, 10e6, 15e6, 25e6])
-    assert carried(0, 105.0, [3, 5], up=False) == pytest.approx([6e6, 10e6])
-    assert carried(0, 105.0, [300.0], bits=7e6) == pytest.approx([7e6]), "never more than the message"
-    # A start in a gap: 20 to 30 s and 50 to 60 s of a period, from 35 s on.
-    assert carried(1, 35.0, [10, 20, 30, 90, 165]) == pytest.approx([0.0, 5e6, 10e6, 15e6, 25e6], abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -155,37 +129,25 @@ def test_wrong_files_are_refused(tmp_path, text, why):
     path = tmp_path / "windows.csv"
     path.write_text(text)
     with pytest.raises(DataError, match=why):
-        WindowFile(path=str(path), after="none").build(RunSetup(3, Streams(0)))
+        of_crowd(WindowFile(path=str(path), after="none"), 3)
 
 
 def test_what_follows_the_last_window_is_stated(tmp_path):
-    """One window of 1 s at 1 Mbit/s: 2.5 Mbit end in the third period of 10 s, or never; 0.5 Mbit from 0.2 s on fit."""
     path = tmp_path / "windows.csv"
     path.write_text("client,start_s,end_s\n0,0,1\n")
     for options in ({}, {"period_s": 10.0, "after": "none"}, {"after": "repeat"}):
         with pytest.raises(ValidationError, match=r"period_s is .*given.*; allowed: period_s"):
             WindowFile(path=str(path), **options)
-
-    def took_s(start_s, bits, **options):
-        passes = {"kind": "file", "path": str(path), "delay_s": 0.0, **options}
-        links = NETWORKS.make({"kind": "satellite", "uplink_bps": 1e6, "passes": passes}).build(
-            RunSetup.at(np.zeros((1, 2)), Streams(0))
-        )
-        sent = links.carried_bits(ONLY, 1, np.array([start_s]), np.array([25.0]), bits, up=True)[0]
-        return links.uplink_s(ONLY, 1, np.array([start_s]), bits)[0], sent
-
-    assert took_s(0.0, 2.5e6, period_s=10.0) == pytest.approx((20.5, 2.5e6))
-    assert took_s(0.0, 2.5e6, after="none") == pytest.approx((np.inf, 1e6))
-    assert took_s(0.2, 0.5e6, after="none") == pytest.approx((0.5, 0.5e6))
-    assert took_s(0.0, 1e6, after="none") == pytest.approx((1.0, 1e6))
-    assert took_s(3.0, 1.0, after="none") == pytest.approx((np.inf, 0.0))
+    contacts = of_crowd(WindowFile(path=str(path), after="none"), 1)
+    assert (contacts.windows.period_s, contacts.windows.ends) == (1.0, True)
+    assert not of_crowd(WindowFile(path=str(path), period_s=10.0), 1).windows.ends
 
 
 def test_windows_go_over_the_end_of_the_period_and_overlap(tmp_path):
     """From 22:00 to 06:00, in rows that overlap: contact for 8 of 24 hours."""
     path = tmp_path / "windows.csv"
     path.write_text("client;start;end\n0;23:00;06:00\n0;22:00;23:30:00\n")
-    windows = WindowFile(path=str(path), period_s=86400.0).build(RunSetup(1, Streams(0))).windows
+    windows = of_crowd(WindowFile(path=str(path), period_s=86400.0), 1).windows
     assert windows.start_s.tolist() == [[0.0, 79200.0]]
     assert windows.length_s.tolist() == [[21600.0, 7200.0]]
 

@@ -56,27 +56,6 @@ def share(flows, capacity):
     return max_min_rates(routes, weights, np.array(capacity, dtype=float))
 
 
-@pytest.mark.parametrize(
-    ("flows", "capacity", "rates"),
-    [
-        # The line of three flows: one over both links, one over each. Both links of 10 are halved.
-        ([[0, 1], [0], [1]], [10, 10], [5, 5, 5]),
-        # The second link is narrower: the long flow gets half of 6, and leaves 7 on the first.
-        ([[0, 1], [0], [1]], [10, 6], [3, 7, 3]),
-        # A star: one access of 1 below the server's fair share; the others split the rest.
-        ([[0, 3], [1, 3], [2, 3]], [1, 100, 100, 9], [1, 4, 4]),
-        # Three levels, each freed by the one below: 1; then (7 - 1) / 2; then 20 - 3.
-        ([[0, 1], [1, 2], [1], [2]], [1, 7, 20], [1, 3, 3, 17]),
-        # A relay's radio is taken twice by what it passes on: 2 r + r = 9.
-        ([[(0, 2.0)], [(0, 1.0)]], [9], [3, 3]),
-        # A link that carries nothing stops its flows only.
-        ([[0, 1], [1]], [0, 8], [0, 8]),
-    ],
-)
-def test_shares_by_hand(flows, capacity, rates):
-    np.testing.assert_allclose(share(flows, capacity), rates, rtol=1e-12)
-
-
 def test_nobody_takes_nothing():
     assert max_min_rates(np.zeros((0, 3), dtype=int), np.zeros((0, 3)), np.ones(2)).shape == (0,)
 
@@ -99,16 +78,6 @@ def test_the_same_as_filling_step_by_step(network):
     flows, capacity = network
     expected = filled([dict(flow) for flow in flows], dict(enumerate(capacity)))
     np.testing.assert_allclose(share(flows, capacity), expected, atol=1e-9 * max(capacity))
-
-
-def test_time_that_is_left_is_divided_in_proportion():
-    # Links 0 and 1 of 4 and 2 bit/s share airtime 3, link 2 has one of its own and a wire that leaves it a half.
-    routes = np.array([[0, 3], [1, 3], [2, 4]])
-    airtimes = np.array([[[3, PAD], [3, PAD], [PAD, PAD]], [[PAD, PAD], [PAD, PAD], [4, PAD]]])
-    capacity = np.array([4.0, 2.0, 8.0, 1.0, 1.0])
-    parts = time_parts(routes, airtimes, np.array([1.0, 1.0, 4.0]), capacity)
-    # A quarter and a half of the time are used: a third and two thirds. Who is alone has all of the time.
-    np.testing.assert_allclose(parts, [1 / 3, 2 / 3, 1.0, 1.0, 1.0])
 
 
 def test_two_flows_over_one_link_have_its_part_together_and_nothing_has_none():
@@ -149,27 +118,6 @@ def test_links_without_end_play_no_part():
     routes, weights = np.array([[0, 1], [2, 1]]), np.ones((2, 2))
     flows = FlowsOverBlocks.of(routes, weights, np.array([1, 2, 1]), np.array([3.0, math.inf, 5.0]))
     assert flows.rates_bps(np.array([[3.0, math.inf, 5.0]])).tolist() == [[3.0, 5.0]]
-
-
-def ahead(left):
-    """Return two flows over three blocks of 1 s, the first of which has half a second left."""
-    rates = np.array([[2.0, 0.0], [4.0, 1.0], [0.0, 3.0]])
-    return BlocksAhead.over(
-        10.0, np.array([3, 5]), np.array(left), rates, np.array([0.5, 1.0, 1.0]), np.ones_like(rates), np.zeros(2)
-    )
-
-
-def test_bits_and_ends_over_blocks_by_hand():
-    plan = ahead([3.0, 5.0])
-    assert plan.until_s == 12.5
-    # The first has 1 bit by 10.5 s and its other 2 half a second later; the second would have 4 of its 5 by the end.
-    assert plan.finish_s().tolist() == [11.0, math.inf]
-    assert plan.left_at(10.25).tolist() == [2.5, 5.0]
-    assert plan.left_at(11.0).tolist() == [0.0, 4.5]
-    assert plan.left_at(12.5).tolist() == [0.0, 1.0]
-    assert plan.rates_at(10.0).tolist() == [2.0, 0.0]
-    assert plan.rates_at(10.5).tolist() == [4.0, 1.0]
-    assert ahead([0.0, 4.0]).finish_s().tolist() == [10.0, 12.5]
 
 
 def test_a_block_without_end():

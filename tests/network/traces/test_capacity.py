@@ -6,88 +6,49 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.network.traces.capacity import Capacities
+from tests.support.step_by_step import bits_within, pieces_from, seconds_of
 
-# 10 bit/s for 2 s, nothing for 1 s, 30 bit/s for 1 s: 50 bits in 4 s.
-STEPS = (np.array([0.0, 2.0, 3.0, 4.0]), np.array([10.0, 0.0, 30.0]))
 FLAT = (np.array([0.0, 7.0]), np.array([5.0]))
-
-
-def took(capacities, start_s, bits, trace=0):
-    return capacities.transfer_s(np.array([trace]), np.array([float(start_s)]), bits).item()
-
-
-@pytest.mark.parametrize(
-    ("start_s", "bits", "seconds"),
-    [
-        (0.0, 0.0, 0.0),
-        (0.0, 15.0, 1.5),
-        (0.0, 20.0, 2.0),  # the last bit arrives before the outage
-        (0.0, 20.3, 3.01),
-        (1.0, 25.0, 2.5),
-        (2.5, 30.0, 1.5),
-        (2.0, 1.0, 1.0 + 1 / 30),
-        (3.5, 15.0, 0.5),  # ends with the period
-        (3.5, 16.0, 0.6),
-        (0.0, 50.0, 4.0),
-        (0.0, 100.0, 8.0),
-        (1.0, 5_000_005.0, 400_000.0 + 0.5),
-        (4e6 + 1.0, 25.0, 2.5),
-    ],
-)
-def test_a_transfer_ends_where_the_capacity_has_carried_its_bits(start_s, bits, seconds):
-    """By hand."""
-    assert took(Capacities.of([FLAT, STEPS]), start_s, bits, trace=1) == pytest.approx(seconds, abs=1e-8)
 
 
 def test_the_seconds_of_a_trace_have_all_their_digits_beside_one_that_holds():
     """Until 1.5 s, 1.2 s with a rate; the trace before it goes on to the end of time."""
-    steps = np.array([0.0, 0.7, 1.0, 2.0]), STEPS[1]
+    steps = np.array([0.0, 0.7, 1.0, 2.0]), np.array([10.0, 0.0, 30.0])
     seconds = Capacities.of([FLAT, steps], "hold").between_s(np.array([1]), np.zeros(1), np.array([1.5]))
     assert seconds.item() == pytest.approx(1.2, rel=1e-15)
 
 
-def plain_loop_s(trace, start_s, bits):
-    """Walk through the pieces one by one."""
-    edges, rates = trace
-    period, now, left = edges[-1], start_s, bits
-    while True:
-        loop, phase = divmod(now, period)
-        piece = min(int(np.searchsorted(edges, phase, side="right")) - 1, rates.size - 1)
-        until = loop * period + edges[piece + 1]
-        carried = rates[piece] * (until - now)
-        if carried >= left and rates[piece] > 0:
-            return now + left / rates[piece] - start_s
-        left, now = left - carried, until
+PIECES = st.lists(st.tuples(st.integers(1, 50), st.sampled_from([0.0, 1.0, 2.5, 40.0, 1e3])), min_size=1, max_size=8)
+# Instants and bits of which none coincides with an edge or a piece's bits but for a start at 0.
+ASKED = st.tuples(
+    st.integers(0, 5), st.just(0.0) | st.integers(0, 400).map(lambda n: n / 4 + 0.03), st.floats(0.1, 1e4)
+)
 
 
-def traces():
-    pieces = st.lists(
-        st.tuples(st.integers(1, 50), st.sampled_from([0.0, 1.0, 2.5, 40.0, 1e3])), min_size=1, max_size=8
-    ).filter(lambda found: any(rate for _, rate in found))
-    return pieces.map(
-        lambda found: (
-            np.concatenate([[0.0], np.cumsum([length / 8 for length, _ in found])]),
-            np.array([rate for _, rate in found]),
-        )
-    )
+@given(
+    st.lists(PIECES.filter(lambda found: any(rate for _, rate in found)), min_size=1, max_size=4),
+    st.lists(ASKED, min_size=1, max_size=6),
+    st.sampled_from(["repeat", "hold", "none"]),
+)
+def test_transfers_and_their_bits_are_those_of_a_walk_from_piece_to_piece(several, asked, after):
+    traces = [
+        (np.cumsum([0.0, *(length / 8 for length, _ in found)]), np.array([rate for _, rate in found]))
+        for found in several
+    ]
+    capacities = Capacities.of(traces, after)
+    trace = np.array([number % len(traces) for number, _, _ in asked])
+    start_s, bits = (np.array(column) for column in list(zip(*asked, strict=True))[1:])
+    seconds = bits / 500.0
 
+    def walks(rate_of=lambda rate: rate):
+        for number, from_s in zip(trace, start_s, strict=True):
+            edges_s, rate_bps = traces[number]
+            yield pieces_from(from_s, edges_s, rate_of(rate_bps), after)
 
-@pytest.mark.slow
-@given(st.lists(traces(), min_size=1, max_size=4), st.data())
-def test_the_integral_of_the_rate_over_a_transfer_is_its_bits(several, data):
-    capacities = Capacities.of(several)
-    number = data.draw(st.integers(1, 6))
-    drawn = st.lists(st.floats(0, 100, allow_subnormal=False), min_size=number, max_size=number)
-    trace = np.array(data.draw(st.lists(st.integers(0, len(several) - 1), min_size=number, max_size=number)))
-    start_s, bits = np.array(data.draw(drawn)), 100 * np.array(data.draw(drawn))
-    seconds = capacities.transfer_s(trace, start_s, bits)
-    slack = 1e-9 * (1 + bits + capacities.bits.max())
-    assert np.all(np.abs(capacities.between_bits(trace, start_s, start_s + seconds) - bits) <= slack + 1e-7)
-    # No more bits in less time, and no transfer depends on the others of the call.
-    assert np.all(capacities.transfer_s(trace, start_s, 1.5 * bits + 1) >= seconds)
-    for at in range(number):
-        assert seconds[at] == took(capacities, start_s[at], bits[at], trace[at])
-        plain_s = plain_loop_s(several[trace[at]], start_s[at], bits[at]) if bits[at] > 1e-6 else 0.0
-        if bits[at] > 1e-6:
-            carried = capacities.between_bits(trace[at : at + 1], start_s[at : at + 1], start_s[at : at + 1] + plain_s)
-            assert carried.item() == pytest.approx(bits[at], rel=1e-9, abs=1e-6)
+    took_s = [seconds_of(*asked) for asked in zip(bits, walks(), strict=True)]
+    np.testing.assert_allclose(capacities.transfer_s(trace, start_s, bits), took_s, rtol=1e-9, atol=1e-9)
+    carried = [bits_within(*asked) for asked in zip(seconds, walks(), strict=True)]
+    np.testing.assert_allclose(capacities.between_bits(trace, start_s, start_s + seconds), carried, atol=1e-6)
+    busy_s = [bits_within(*asked) for asked in zip(seconds, walks(lambda rate: 1.0 * (rate > 0)), strict=True)]
+    np.testing.assert_allclose(capacities.between_s(trace, start_s, start_s + seconds), busy_s, atol=1e-9)
+    assert not capacities.transfer_s(trace, start_s, 0.0).any()

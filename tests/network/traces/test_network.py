@@ -7,10 +7,8 @@ import simpy
 from fedsim import simulate
 from fedsim.inputs.tables import reading
 from fedsim.network import NETWORKS
-from fedsim.run_setup import RunSetup
-from fedsim.streams import Streams
 from fedsim.testing import check_network
-from tests.support.media import played
+from tests.support.media import built, played
 from tests.support.short_runs import TIMING
 
 HERE = {"time": "t", "rate": "r", "unit": "kbit/s"}
@@ -30,7 +28,7 @@ def network(**options):
 
 
 def links(clients=4, seed=1, **options):
-    return NETWORKS.make(network(**options)).build(RunSetup.at(np.zeros((clients, 2)), Streams(seed)))
+    return built(NETWORKS.make(network(**options)), np.zeros((clients, 2)), seed)
 
 
 def scenario(**options):

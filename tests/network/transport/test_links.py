@@ -10,11 +10,10 @@ from fedsim.errors import ScenarioError
 from fedsim.network import NETWORKS
 from fedsim.network.fedscale import RateLinks
 from fedsim.network.transport.transport import Tcp
-from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.testing import check_network
-from tests.support.media import played
-from tests.support.step_by_step import filled
+from tests.support.media import built, played
+from tests.support.step_by_step import flows_by_events
 
 PLAIN = {"overhead": 0.0, "header_bytes": 0.0, "handshakes": 0, "rtt_s": 1e-6}
 
@@ -91,24 +90,6 @@ def test_equal_flows_get_equal_parts_of_the_server(clients, way, server):
     np.testing.assert_allclose(ends(links, [1e6] * clients, [0.0] * clients, way), expected_s, rtol=1e-3)
 
 
-def step_by_step(capacity, ceilings, bits, starts_s):
-    left, ended_s, now_s = dict(enumerate(bits)), {}, 0.0
-    while left:
-        sending = [flow for flow in left if starts_s[flow] <= now_s]
-        links = {**dict(enumerate(ceilings)), "server": capacity}
-        rates = dict(zip(sending, filled([{flow: 1.0, "server": 1.0} for flow in sending], links), strict=True))
-        ahead_s = [left[flow] / rate for flow, rate in rates.items() if rate > 0]
-        ahead_s += [starts_s[flow] - now_s for flow in left if starts_s[flow] > now_s]
-        step_s = min(ahead_s)
-        now_s += step_s
-        for flow, rate in rates.items():
-            left[flow] -= rate * step_s
-            if left[flow] <= 1e-6 * bits[flow]:
-                ended_s[flow] = now_s
-                del left[flow]
-    return [ended_s[flow] for flow in range(len(bits))]
-
-
 flows = st.lists(st.tuples(st.floats(1e5, 1e7), st.floats(1e5, 1e7), st.floats(0.0, 3.0)), min_size=1, max_size=8)
 
 
@@ -116,8 +97,12 @@ flows = st.lists(st.tuples(st.floats(1e5, 1e7), st.floats(1e5, 1e7), st.floats(0
 def test_unlike_flows_are_shared_max_min_fairly(flows, capacity):
     rates, bits, starts_s = zip(*flows, strict=True)
     links = over(rates, server={"ingress_bps": capacity}, **{**PLAIN, "first_window": 1})
-    expected_s = step_by_step(capacity, rates, bits, starts_s)
-    np.testing.assert_allclose(ends(links, bits, starts_s), expected_s, rtol=1e-3, atol=1e-3)
+    ways = [({client: 1.0, "server": 1.0}, 0.0) for client in range(len(flows))]
+    events = [(start_s, "begin", client, bits[client], ways[client]) for client, start_s in enumerate(starts_s)]
+    expected_s, _ = flows_by_events({**dict(enumerate(rates)), "server": capacity}, events)
+    np.testing.assert_allclose(
+        ends(links, bits, starts_s), [expected_s[client] for client in range(len(flows))], rtol=1e-3, atol=1e-3
+    )
 
 
 def test_background_takes_its_share():
@@ -186,4 +171,4 @@ def test_a_limit_of_the_server_is_refused_where_links_are_shared(name):
     with pytest.raises(
         ScenarioError, match=r"network\.transport\.server\.ingress_bps = 1000000.0 is not allowed where"
     ):
-        network.build(RunSetup.at(np.ones((3, 2)), Streams(0)))
+        built(network, np.ones((3, 2)))

@@ -1,18 +1,12 @@
 """Connections: hand-worked set-ups after idle, on dedicated and shared links, with questions and cut rounds."""
 
-import itertools
-
 import numpy as np
 import pytest
 
-from fedsim import simulate
-from fedsim.network import NETWORKS
 from fedsim.network.contracts import Connection
 from fedsim.network.medium.disciplines import EqualSharing
 from fedsim.network.medium.multicast import Multicast
 from fedsim.rounds import Deadline, WaitForAll
-from tests.support.families import by_default
-from tests.support.short_runs import timed
 from tests.support.stories import rows
 from tests.support.worlds import FixedLinks, Pipe, Sequence, serve
 
@@ -71,32 +65,3 @@ def test_a_client_cut_in_its_work_was_last_heard_at_the_end_of_its_downlink():
     selector, links = Sequence([np.array([0]), np.array([0])]), with_connection(FixedLinks([8.0, 8.0], [1.0, 1.0]))
     history, *_ = serve(Deadline(deadline_s=6), [8] * 2, [9] * 2, [1] * 2, links=links, selector=selector, count=2)
     assert history.column("participations", "downlink_bits").tolist() == pytest.approx([5.5 / 8, 6 / 8])
-
-
-def scenario(**network):
-    return timed(
-        clients=10,
-        bits=1e4,
-        samples=10,
-        network={"fading": "none", "rate": "shannon", **network},
-        rounds={"count": 2, "policy": "wait-for-all"},
-        selector={"kind": "fedcs", "deadline_s": 5.0},
-    )
-
-
-@pytest.mark.parametrize(
-    ("kind", "sharing"),
-    by_default(
-        list(itertools.product(["cell", "nb-iot", "5g-midband", "wifi"], ["dedicated", "equal"])),
-        [("cell", "dedicated"), ("cell", "equal"), ("nb-iot", "dedicated"), ("wifi", "equal")],
-    ),
-)
-def test_questions_pay_the_access(kind, sharing):
-    """A question and its answer of a few bits take the waits of both, which without access are microseconds."""
-    ways = {"downlink": {"sharing": sharing}, "uplink": {"sharing": sharing}, "transport": "none"}
-    delays = NETWORKS.make(kind).access.delays()
-    bare, paid = (scenario(kind=kind, **ways, **access) for access in ({"access": "none"}, {}))
-    waits_s = delays.setup_s + delays.before_downlink_s + delays.before_uplink_s + delays.after_uplink_s
-    apart_s = [simulate(one).column("participations", "start_s")[0] for one in (bare, paid)]
-    assert apart_s[0] < 0.05
-    assert apart_s[1] - apart_s[0] == pytest.approx(waits_s, rel=0.01)

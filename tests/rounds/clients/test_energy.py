@@ -12,9 +12,8 @@ from fedsim.network.medium.disciplines import EqualSharing, FirstCome, MinimumMa
 from fedsim.network.medium.multicast import Multicast
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, WaitForAll
-from fedsim.rounds.clients.participations import Participations
 from tests.support.stories import rows
-from tests.support.worlds import CountingLearner, Pipe, Sequence, batteries, serve
+from tests.support.worlds import Pipe, Sequence, batteries, serve
 
 # Every client passes 10 samples, and messages have one bit: 3 J down, 5 J of work, 4 J up.
 PRICES = {"receive": 3.0, "sample": 0.5, "send": 4.0}
@@ -256,21 +255,6 @@ def test_availability_and_charge_must_meet():
     assert history.column("rounds", "start_s").tolist() == [25.0]
 
 
-def test_settling_clients_one_by_one_is_settling_all_at_once(monkeypatch):
-    def run():
-        power = batteries([40.0, 9.0, 15.0], **PRICES, gain_w=0.1)
-        return serve(Deadline(deadline_s=15), [2] * 3, [4] * 3, [8] * 3, batteries=power, count=3)[0].participations
-
-    together, original = run(), Participations.settle
-
-    def one_by_one(self):
-        for i in reversed(range(self.size)):
-            original(self, np.array([i]))
-
-    monkeypatch.setattr(Participations, "settle", one_by_one)
-    assert run().equals(together)
-
-
 def overcharge(self, members, done, emptied, spent_s, original=EnergyDemand.spent_j):
     return original(self, members, done, emptied, spent_s) * 1.01
 
@@ -299,8 +283,7 @@ charges = st.floats(0.01, 30.0)
     1.0,
     -0.2,
 )
-def test_laws_of_energy_whatever_is_shared_and_cut(lines, down, up, deadline_s, gain_w):
-    """The audit computes energy, bits and time independently."""
+def test_the_audit_agrees_with_energy_whatever_is_shared_and_cut(lines, down, up, deadline_s, gain_w):
     down_s, work_s, up_s, charge_j, leaves_s = map(list, zip(*lines, strict=True))
     media = {**RULES, "multicast": Multicast, None: None}
     links = Pipe(down_s, up_s, down=media[down], up=media[up])
@@ -308,27 +291,5 @@ def test_laws_of_energy_whatever_is_shared_and_cut(lines, down, up, deadline_s, 
     history, *_ = serve(
         Deadline(deadline_s=deadline_s), down_s, work_s, up_s, links=links, batteries=power, leaves_s=leaves_s, count=4
     )
-    held = dict(enumerate(charge_j))
-    for client, energy_j, outcome, end_s, start_s in rows(
-        history.participations, "client", "energy_j", "outcome", "end_s", "start_s"
-    ):
-        assert 0.0 <= energy_j <= 12.0 + 1e-9
-        if gain_w <= 0:
-            assert energy_j <= held[client] + 1e-9
-            held[client] -= energy_j
-        if outcome == "delivered":
-            assert energy_j == pytest.approx(min(12.0, energy_j))
-            assert energy_j >= 12.0 - 1e-6
-        assert end_s >= start_s
-
-
-def test_learners_that_prescribe_work_pay_for_it():
-    """Half the samples cost half the operations."""
-
-    class Halved(CountingLearner):
-        def work_samples(self, client, work=None):
-            return self.samples[client] * 0.5
-
-    learner = Halved(np.array([10]))
-    history, *_ = serve(WaitForAll(), [2], [4], [8], batteries=batteries([20.0], **PRICES), learner=learner)
-    assert history.column("participations", "energy_j").tolist() == [9.5]
+    whole_j = [row["energy_j"] for row in history.participations.to_pylist() if row["outcome"] == "delivered"]
+    assert whole_j == pytest.approx([12.0] * len(whole_j))

@@ -5,14 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fedsim import simulate
 from fedsim.errors import ScenarioError
-from fedsim.network.cell.links import CellLinks
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.network.medium.multicast import Multicast
 from fedsim.rounds import Deadline, WaitForAll
 from fedsim.rounds.clients.schedule import KnownStarts
-from tests.support.short_runs import timed
 from tests.support.worlds import Pipe, serve
 
 
@@ -75,40 +72,6 @@ def test_impossible_times_are_refused_also_when_they_are_computed_late():
         links.wrong = wrong
         with pytest.raises(ScenarioError, match=rf"round 1: the uplink of client 2 would take .* s; {why}"):
             serve(policy, [0] * 4, [1] * 4, [0] * 4, links=links)
-
-
-def test_a_cell_is_asked_once_a_round_and_answers_as_for_each_client_alone(monkeypatch):
-    """Every uplink that a run shows is what the links answer for that client and instant alone."""
-    calls, original = [], CellLinks.uplink_s
-
-    def count(self, client, draw, start_s, bits):
-        calls.append((self, client.size))
-        return original(self, client, draw, start_s, bits)
-
-    monkeypatch.setattr(CellLinks, "uplink_s", count)
-    history = simulate(
-        timed(
-            clients=30,
-            bits=1e6,
-            samples=10,
-            cohort=12,
-            network={
-                "kind": "cell",
-                "access": {"kind": "grant", "random_access_s": 0.0},
-                "downlink": {"sharing": "multicast"},
-            },
-            rounds={"count": 3, "policy": {"kind": "deadline", "deadline_s": 60.0}},
-        )
-    )
-    assert [size for _, size in calls] == [12] * 3
-    links = calls[0][0]
-    rows = history.participations.to_pylist()
-    assert sum(row["outcome"] == "delivered" for row in rows) > 18
-    for row in rows:
-        if row["outcome"] == "delivered":
-            begins_s = np.array([row["start_s"] + row["downlink_s"] + row["queue_s"] + row["compute_s"]])
-            alone_s = original(links, np.array([row["client"]]), row["round"], begins_s, 1e6)
-            assert row["uplink_s"] == pytest.approx(alone_s[0], abs=1e-9)
 
 
 def test_an_uplink_waits_for_its_downlink_to_know_when_it_ends():

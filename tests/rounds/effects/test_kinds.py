@@ -19,7 +19,7 @@ from fedsim.streams import Streams
 from fedsim.testing import check_effect
 from tests.support.short_runs import timed
 from tests.support.stories import rows
-from tests.support.worlds import Pipe, batteries, serve
+from tests.support.worlds import Pipe, available_in, batteries, serve
 
 
 def test_a_duty_cycle_of_a_quarter_is_followed_by_three_times_the_message():
@@ -44,6 +44,14 @@ def test_a_duty_cycle_holds_on_shared_links_too(shared):
     assert rows(history.participations, "queue_s", "uplink_s", "end_s") == [(0.0, 1.0, 3.0), (1.0, 1.0, 7.0)]
 
 
+@pytest.mark.parametrize(("back_s", "queue_s"), [(5.8, 1.0), (6.5, 1.5)])
+def test_a_link_that_fails_during_a_silence_loses_nothing(back_s, queue_s):
+    """The second upload is due at 5 s and allowed at 6 s; the link fails at 5.5 s."""
+    effects, up = [DutyCycle(share=0.25).build(RunSetup(1, Streams(0)))], available_in([(0, 5.5), (back_s, 99)])
+    history, *_ = serve(Deadline(deadline_s=9), [1], [1], [1], effects=effects, links_up=up, count=2)
+    assert rows(history.participations, "queue_s", "outcome")[1] == (queue_s, "delivered")
+
+
 @pytest.mark.parametrize(
     ("rule", "from_s", "until_s", "work_s", "expected"),
     [
@@ -61,37 +69,18 @@ def test_background_traffic_takes_its_share_or_its_turns_of_the_uplink(rule, fro
     assert rows(history.participations, "queue_s", "uplink_s", "end_s") == expected
 
 
-def test_background_traffic_of_100_s_slows_the_uplinks_of_its_site_alone():
-    def uplinks(effects):
-        history = simulate(
-            timed(
-                bits=1e6,
-                samples=10,
-                cohort=15,
-                crowd={"clients": 30, "placement": {"kind": "disc", "radius_m": 150.0}},
-                network={
-                    "kind": "cell",
-                    "fading": "none",
-                    "sites": {"inter_site_distance_m": 150.0, "serving_rings": 1},
-                    "uplink": {"sharing": "equal"},
-                },
-                devices={"compute": {"kind": "rate", "samples_per_s": 2.0, "spread_sigma": 0.0, "jitter_sigma": 0.0}},
-                rounds={"count": 40, "policy": {"kind": "deadline", "deadline_s": 60.0}, "effects": effects},
-            )
-        )
-        site = dict(zip(*(history.column("clients", name).tolist() for name in ("client", "site")), strict=True))
-        table = history.participations.to_pandas()
-        table["site"] = table["client"].map(site)
-        flows_s = table["end_s"] - table["uplink_s"]
-        table["inside"] = (flows_s >= 100) & (table["end_s"] <= 200)
-        return table.groupby([table["site"] == 0, "inside"])["uplink_s"].mean()
+def test_background_traffic_is_sent_by_the_first_client_of_its_site():
+    class Sited(Pipe):
+        serving, sent = np.array([0, 1, 1]), []
 
-    before = uplinks([])
-    traffic = {"kind": "background-traffic", "from_s": 100.0, "until_s": 200.0, "site": 0, "senders": 3}
-    after = uplinks([traffic])
-    assert after[True, True] > 1.3 * before[True, True]
-    for elsewhere in ((False, True), (False, False), (True, False)):
-        assert after[elsewhere] == pytest.approx(before[elsewhere], rel=0.25)
+        def uplink(self, client, bits):
+            self.sent.append((client, bits))
+            return super().uplink(client, bits)
+
+    traffic = BackgroundTraffic(from_s=0.5, until_s=3.0, site=1, senders=2, message_bits=2e4).build(None)
+    links = Sited([0.0] * 3, [1.0] * 3, up=EqualSharing)
+    serve(WaitForAll(), [0.0] * 3, [1.0] * 3, [1.0] * 3, links=links, effects=[traffic])
+    assert links.sent == [(1, 2e4)] * 2 + [(client, 1.0) for client in range(3)]
 
 
 def scenario(effects, **changes):
@@ -149,76 +138,87 @@ def test_an_effect_of_ones_own_ends_participations_where_it_says():
     ]
 
 
+class Cuts(Effect):
+    """Ends an upload after a quarter of its bit, or after 0.75 s of it."""
+
+    phases = frozenset({2})
+
+    def limit(self, plan, phase, members):
+        return Limit(bits=0.25) if self.by_bits else Limit(active_s=0.75)
+
+
+@pytest.mark.parametrize(
+    ("up", "by_bits", "expected"),
+    [
+        (None, True, (1.0, 0.25)),
+        (None, False, (0.75, 0.1875)),
+        (EqualSharing, True, (0.5, 0.25)),
+        (EqualSharing, False, (0.75, 0.375)),
+    ],
+)
+def test_an_effect_of_ones_own_ends_messages_after_bits_or_seconds(up, by_bits, expected):
+    """Two uploads of a bit in 4 s each, or that share 1 bit/s."""
+    cuts, links = Cuts(), None if up is None else Pipe([2] * 2, [4] * 2, up=up)
+    cuts.by_bits = by_bits
+    history, *_ = serve(Deadline(deadline_s=9), [2] * 2, [1] * 2, [4] * 2, links=links, effects=[cuts])
+    assert rows(history.participations, "uplink_s", "uplink_bits", "cut_in") == [(*expected, "uplink")] * 2
+
+
 def test_a_server_that_waits_for_all_refuses_an_effect_that_may_end_participations():
     with pytest.raises(ScenarioError, match=r"rounds\.effects"):
         scenario([Ending()])
     assert scenario([Ending()], rounds={"count": 1, "policy": {"kind": "deadline", "deadline_s": 9.0}, "effects": ()})
 
 
-class Lying(EffectSettings):
-    """Builds an effect whose members are those of a table."""
+def looked_at(self, client):
+    return PlainTracker(lambda ids, *_: np.ones(ids.size, dtype=bool), client, "look")
 
-    members: str = "wait"
+
+LIES = {
+    "wait": ("wait_s", lambda *_: (-1.0, 0.0), r"returned -1\.0 for 8 member\(s\) in downlink; allowed: numbers >= 0"),
+    "unequal": (
+        *("wait_s", lambda *given: (np.arange(np.size(given[-1]), dtype=float), 0.0)),
+        r"wait_s says 0\.0 of a member alone and 1\.0 of it among others",
+    ),
+    "limit": ("limit", lambda *_: np.nan, "limit returned float, not a Limit or None"),
+    "ends": (
+        *("passed", lambda *given: np.ones(np.shape(given[-1]), dtype=bool)),
+        "limit or passed has ended a participation, and may_end is False",
+    ),
+    "plan": (
+        *("plan", lambda _, plan: setattr(plan, "client", plan.client[::-1].copy())),
+        "plan changed the clients of a cohort",
+    ),
+    "free": (
+        *("free_s", lambda *_: np.zeros(1)),
+        r"free_s returned array\(\[0\.\]\); allowed: an instant for each of 8 clients, or None",
+    ),
+    "shows": (
+        *("shows", lambda _: {"mood": lambda *_: np.zeros(2)}),
+        r"shows: mood has the shape \(2,\); allowed: \(8,\)",
+    ),
+    "joules": (
+        *("participation_j", lambda *given: given[2]),
+        r"participation_j returned (.|\n)*; allowed: joules >= 0 for each of 8 clients",
+    ),
+    "never": ("never", lambda *_: "closed", "never returned 'closed'; allowed: a Never, or None"),
+    "tracker": ("tracker", looked_at, "tracker says .* where free_s says"),
+}
+
+
+class Lying(EffectSettings):
+    lie: str
 
     def build(self, run):
-        def wait(self, plan, phase, members):
-            return -1.0, 0.0
-
-        def unequal(self, plan, phase, members):
-            return np.arange(np.size(members), dtype=float), 0.0
-
-        def limit(self, plan, phase, members):
-            return np.nan
-
-        def ends(self, plan, phase, members):
-            return np.ones(np.shape(members), dtype=bool)
-
-        def plan(self, plan):
-            plan.client = plan.client[::-1].copy()
-
-        def free(self, client, time_s):
-            return np.zeros(1)
-
-        def shows(self):
-            return {"mood": lambda *_: np.zeros(2)}
-
-        def tracker(self, client):
-            return PlainTracker(lambda ids, *_: np.ones(ids.size, dtype=bool), client, "look")
-
-        name, function = {
-            "wait": ("wait_s", wait),
-            "unequal": ("wait_s", unequal),
-            "limit": ("limit", limit),
-            "ends": ("passed", ends),
-            "plan": ("plan", plan),
-            "free": ("free_s", free),
-            "shows": ("shows", shows),
-            "joules": ("participation_j", lambda *known: known[2]),
-            "never": ("never", lambda *_: "closed"),
-            "tracker": ("tracker", tracker),
-        }[self.members]
-        rests = {"free_s": lambda *known: known[1] + 1e9} if name == "tracker" else {}
-        return type("Liar", (Effect,), {name: function, **rests})()
+        name, member, _ = LIES[self.lie]
+        rests = {"free_s": lambda *given: given[1] + 1e9} if name == "tracker" else {}
+        return type("Liar", (Effect,), {name: member, **rests})()
 
 
-@pytest.mark.parametrize(
-    ("members", "message"),
-    [
-        ("wait", r"wait_s returned -1\.0 for 8 member\(s\) in downlink; allowed: numbers >= 0"),
-        ("unequal", r"wait_s says 0\.0 of a member alone and 1\.0 of it among others"),
-        ("limit", "limit returned float, not a Limit or None"),
-        ("ends", "limit or passed has ended a participation, and may_end is False"),
-        ("plan", "plan changed the clients of a cohort"),
-        ("free", r"free_s returned array\(\[0\.\]\); allowed: an instant for each of 8 clients, or None"),
-        ("shows", r"shows: mood has the shape \(2,\); allowed: \(8,\)"),
-        ("joules", r"participation_j returned (.|\n)*; allowed: joules >= 0 for each of 8 clients"),
-        ("never", "never returned 'closed'; allowed: a Never, or None"),
-        ("tracker", "tracker says .* where free_s says"),
-    ],
-)
-def test_check_effect_names_the_fault(members, message):
-    with pytest.raises(ContractError, match=message):
-        check_effect(Lying(members=members))
+@pytest.mark.parametrize("lie", LIES)
+def test_check_effect_names_the_fault(lie):
+    with pytest.raises(ContractError, match=LIES[lie][2]):
+        check_effect(Lying(lie=lie))
 
 
 @pytest.mark.parametrize("settings", [DutyCycle(share=0.1), Ending()], ids=["duty-cycle", "ending"])

@@ -9,7 +9,7 @@ from fedsim.devices.dropout import Hazard, PhaseHazard
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.rounds import Deadline
 from tests.support.stories import rows
-from tests.support.worlds import Pipe, Sequence, available_in, serve
+from tests.support.worlds import Pipe, available_in, serve
 
 ROW = ("downlink_s", "compute_s", "uplink_s", "queue_s", "end_s", "downlink_bits", "uplink_bits", "outcome", "cut_in")
 
@@ -79,24 +79,6 @@ def test_a_hazard_by_phase_on_links_that_are_shared(shared_ways):
     for row, worked in zip(rows(history.participations, *ROW), expected, strict=True):
         assert row[:7] == pytest.approx(worked[:7])
         assert row[7:] == worked[7:]
-
-
-@pytest.mark.parametrize("shared", [{"down": FirstCome}, {"up": FirstCome}, {"down": FirstCome, "up": EqualSharing}])
-def test_a_client_alone_on_shared_links_drops_out_as_on_dedicated_links(shared):
-    """Each client has a round of its own; with the same random numbers every transfer takes 1 s either way."""
-    clients = 40
-    cohorts = [np.array([client]) for client in range(clients)]
-    dropout = PhaseHazard(downlink_per_s=0.3, compute_per_s=0.1, uplink_per_s=0.6)
-    seen = []
-    for links in (None, Pipe([1] * clients, [1] * clients, **shared)):
-        world = {"links": links, "dropout": dropout, "selector": Sequence(cohorts), "count": clients}
-        history, *_ = serve(Deadline(deadline_s=10), [1] * clients, [2] * clients, [1] * clients, **world)
-        seen.append(history.participations.to_pandas())
-    alone, together = seen
-    assert {"downlink", "compute", "uplink"} <= set(alone["cut_in"].dropna())
-    assert alone[["outcome", "cut_in"]].equals(together[["outcome", "cut_in"]])
-    for name in ("downlink_s", "compute_s", "uplink_s", "end_s", "downlink_bits", "uplink_bits"):
-        np.testing.assert_allclose(alone[name], together[name], atol=1e-9)
 
 
 def end_points(*rows_):

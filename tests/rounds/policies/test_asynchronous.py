@@ -350,9 +350,3 @@ def test_the_note_of_a_run_without_updates_says_why():
         in (history.notes)
     )
     assert history.participations.num_rows == 9
-
-
-def test_giving_up_for_ever_is_refused():
-    """Both need 3 s and are given 2 s."""
-    with pytest.raises(ScenarioError, match=r"give_up_s: 2\.0 is not allowed; 100 clients in a row were given up"):
-        serve(FedBuff(buffer=1, concurrency=2, give_up_s=2.0), [1, 1], [1, 1], [1, 1])

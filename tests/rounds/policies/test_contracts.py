@@ -1,10 +1,8 @@
 """What a policy of one's own states is checked when its class is made, and what ends its rounds is recorded."""
 
-import math
 from typing import ClassVar
 
 import pytest
-import simpy
 
 from fedsim.errors import ScenarioError
 from fedsim.history.outcomes import RoundEnd
@@ -18,7 +16,6 @@ from fedsim.rounds import (
     WaitForAll,
 )
 from fedsim.rounds.policies.late import LATE, LateRule
-from fedsim.rounds.policies.round import PastRounds, Round
 from tests.support.short_runs import timed
 from tests.support.worlds import serve
 
@@ -153,41 +150,16 @@ def test_a_late_rule_must_state_whether_it_cancels():
         LATE.make(Undecided())
 
 
-def test_each_kind_of_server_has_its_traits():
-    made = {kind: POLICIES.make({"kind": kind, **options}).traits for kind, options in KINDS.items()}
-    assert made == {
-        "deadline": ServerTraits(remembered_rounds=0),
-        "wait-for-all": ServerTraits(tolerates_losses=False, remembered_rounds=0),
-        "k-fastest": ServerTraits(cohort_size=4, tolerates_losses=False, remembered_rounds=0),
-        "fedbuff": ServerTraits(
-            concurrency=3,
-            buffer_size=10,
-            give_up_after_s=5.0,
-            overlaps_rounds=True,
-            tolerates_losses=True,
-            remembered_rounds=0,
-        ),
-        "fedasync": ServerTraits(
-            concurrency=3, buffer_size=1, overlaps_rounds=True, tolerates_losses=False, remembered_rounds=0
-        ),
-        "safa": ServerTraits(overlaps_rounds=True, most_lag=5, remembered_rounds=0, provides=frozenset()),
-    }
-
-
-KINDS = {
+FORGETFUL = {
     "deadline": {"deadline_s": 1.0},
     "wait-for-all": {},
     "k-fastest": {"k": 3},
-    "fedbuff": {"concurrency": 3, "give_up_s": 5.0},
-    "fedasync": {"concurrency": 3},
+    "quorum": {"share": 0.5, "max_wait_s": 1.0},
+    "fedbuff": {"concurrency": 3},
     "safa": {"max_wait_s": 1.0},
 }
 
 
-def test_a_deadline_may_pass_before_a_cohort_is_sent():
-    env = simpy.Environment()
-    round_ = Round(env, 1, 3, PastRounds(), math.inf)
-    assert round_.ended_by() is RoundEnd.ENOUGH
-    round_.limit(2.0)
-    env.run(until=3.0)
-    assert round_.ended_by() is RoundEnd.DEADLINE
+@pytest.mark.parametrize("kind", FORGETFUL)
+def test_a_policy_that_does_not_look_back_has_no_round_remembered(kind):
+    assert POLICIES.make({"kind": kind, **FORGETFUL[kind]}).traits.remembered_rounds == 0

@@ -10,23 +10,13 @@ from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Cancel, Deadline, Edges
 from fedsim.rounds.aggregation.staleness import Constant, Deviation, Exponential, Hinge, Polynomial
-from fedsim.rounds.policies.count_based import KFastest
 from fedsim.rounds.policies.late import Drop, Partial, Stale
 from fedsim.selectors import Cohort
-from tests.support.stories import ends, rows, timeline, told, used
+from tests.support.stories import ends, rows, timeline, told
 from tests.support.worlds import CountingLearner, Curious, FixedLinks, Pipe, Sequence, available_in, batteries, serve
 
 # Three clients that take 3, 5 and 12 s: downlink, work, uplink.
 THREE = ([1, 1, 2], [1, 2, 5], [1, 2, 5])
-
-
-def test_cancelled_clients_are_candidates_of_the_next_round():
-    history, *_ = serve(Deadline(deadline_s=4), *THREE, late=Cancel(), count=2)
-    assert timeline(history)[4:12] == told("""
-        3 client 0 arrives: used
-        4 client 1 is cut off: wasted-late; client 2 is cut off: wasted-late; round 1 ends with model 1;
-          round 2 begins; client 0 starts from 1; client 1 starts from 1; client 2 starts from 1
-    """)
 
 
 STORY = """
@@ -101,32 +91,11 @@ def test_staleness_laws(law, expected):
     np.testing.assert_allclose(law.factor(staleness, deviation), expected, rtol=1e-14)
 
 
-def test_reference_codes_scale_divides_what_the_exponential_takes_away():
-    """Facts 4.3: 1 - exp(-L / L_max) / s."""
-    factor = Deviation(beta=1.0, scale=2.0).factor(np.array([3.0]), np.array([5.0]))
-    assert factor[0] == pytest.approx(1 - math.exp(-1) / 2)
-
-
 def test_deviation_without_any_is_age_alone():
     np.testing.assert_allclose(Deviation().factor(np.array([1.0, 3.0]), np.zeros(2)), [0.65 / 2, 0.65 / 4])
 
 
-@pytest.mark.parametrize(
-    ("law", "second", "fourth"),
-    [
-        (Constant(), [1, 1], [1, 1, 1]),
-        (Polynomial(), [2**-0.5, 1], [0.5, 2**-0.5, 1]),
-        (Hinge(a=10.0, b=1.0), [1, 1], [1 / 21, 1, 1]),
-        (Exponential(a=1.0), [math.exp(-1), 1], [math.exp(-3), math.exp(-1), 1]),
-        (
-            Deviation(),
-            [0.325 + 0.35 * (1 - math.exp(-1)), 1],
-            [0.65 / 4 + 0.35 * (1 - math.exp(-1)), 0.325 + 0.35 * (1 - math.exp(-0.5)), 1],
-        ),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_each_law_in_a_round(law, second, fourth):
+def test_stale_updates_are_compared_with_the_fresh_ones_of_their_round():
     """Client 1 is one version behind in round 2; clients 2 and 1 are three and one behind in round 4."""
 
     class Apart(CountingLearner):
@@ -135,7 +104,9 @@ def test_each_law_in_a_round(law, second, fourth):
             return np.array([4.0, 2.0])[: len(stale)]
 
     learner = Apart(np.full(3, 10))
-    serve(Deadline(deadline_s=4), *THREE, late=Stale(weight=law), count=4, learner=learner)
+    serve(Deadline(deadline_s=4), *THREE, late=Stale(weight=Deviation()), count=4, learner=learner)
+    second = [0.325 + 0.35 * (1 - math.exp(-1)), 1]
+    fourth = [0.65 / 4 + 0.35 * (1 - math.exp(-1)), 0.325 + 0.35 * (1 - math.exp(-0.5)), 1]
     for round_, factors in ((1, second), (3, fourth)):
         assert learner.aggregated[round_][1] == pytest.approx(np.array(factors) / np.sum(factors))
 
@@ -243,13 +214,6 @@ def test_late_clients_that_finish_hog_the_uplink():
     assert after["Drop"] == after["Stale"] == [(0, 3.125), (1, 3.125), (2, 4.0)]
 
 
-def test_late_clients_of_k_fastest_arrive_stale():
-    history, _, learner, _ = serve(KFastest(k=1, over_selection=3.0), *THREE, late=Stale(), count=3)
-    assert ends(history) == [3, 6, 9]
-    assert used(history) == [[0], [1, 0], [0]]
-    assert [clients for clients, _ in learner.aggregated] == [[0], [1, 0], [0]]
-
-
 class Stepping(CountingLearner):
     """A learner whose clients do four steps each."""
 
@@ -257,67 +221,69 @@ class Stepping(CountingLearner):
         return (np.ceil if up else np.floor)(np.maximum(work * 4, 1)) / 4
 
 
-def test_partial_work_fits_what_is_left_and_arrives_in_time():
-    """Of 8 s: client 0 has 8 - 1 - 2 = 5 s for 10 s of work, exactly half; client 1 can do all of its 4 s; client 2
-    has 1 s for 10 s, does a quarter at least, and is late.
-    """
+PRESCRIBED = Cohort(np.arange(3), work=np.array([0.1, 0.4, 1.0]))
+MORE = Cohort(np.arange(2), work=np.array([2.0, 1.5]))
+PARTIAL = {
+    # Of 8 s: client 0 has 8 - 1 - 2 = 5 s for 10 s of work, exactly half; client 1 can do all of its 4 s; client 2
+    # has 1 s for 10 s, does a quarter at least, and is late.
+    "what fits": (
+        *(8, ([1, 1, 5], [10, 4, 10], [2, 2, 2]), {"late": Partial(least_work=0.25)}),
+        *[(0.5, 5.0, 8.0, "used"), (1.0, 4.0, 7.0, "used"), (0.25, 2.5, 8.0, "wasted-late")],
+    ),
+    # 9 s of work in four steps: 5 s leave time for two of 2.25 s, and 1 s for none.
+    "whole steps": (8, ([1], [9], [2]), {"learner": Stepping(np.array([10]))}, (0.5, 4.5, 7.5, "used")),
+    "one step": (4, ([1], [9], [2]), {"learner": Stepping(np.array([10]))}, (0.25, 2.25, 4.0, "wasted-late")),
+    # Of 10 s a tenth, rounded up to a step of four, or 0.4, or all is prescribed; 5 s are left.
+    "prescribed": (
+        *(8, ([1] * 3, [10] * 3, [2] * 3), {"selector": Sequence([PRESCRIBED])}),
+        *[(0.1, 1.0, 4.0, "used"), (0.4, 4.0, 7.0, "used"), (0.5, 5.0, 8.0, "used")],
+    ),
+    "prescribed in steps": (
+        *(8, ([1] * 3, [10] * 3, [2] * 3)),
+        {"selector": Sequence([PRESCRIBED]), "learner": Stepping(np.full(3, 10))},
+        *[(0.25, 2.5, 5.5, "used"), (0.5, 5.0, 8.0, "used"), (0.5, 5.0, 8.0, "used")],
+    ),
+    # 10 s of work twice and half as often again; 5 s are left, half of the usual work.
+    "more than usual": (
+        *(99, ([1] * 2, [10] * 2, [2] * 2), {"selector": Sequence([MORE])}),
+        *[(2.0, 20.0, 23.0, "used"), (1.5, 15.0, 18.0, "used")],
+    ),
+    "more than fits": (
+        *(8, ([1] * 2, [10] * 2, [2] * 2), {"selector": Sequence([MORE])}),
+        *[(0.5, 5.0, 8.0, "used")] * 2,
+    ),
+    # Nothing is left for 10 s of work, of which half is prescribed, and of that half at least.
+    "a share of what was prescribed": (
+        *(3, ([1], [10], [2])),
+        {"selector": Sequence([Cohort(np.arange(1), work=np.array([0.5]))]), "late": Partial(least_work=0.5)},
+        (0.25, 2.0, 3.0, "wasted-late"),
+    ),
+    # Two downlinks share the pipe for 2 s. Then 4 s are left for 10 s of work, and client 1 has enough with 3 s.
+    "a shared downlink": (
+        *(8, ([0] * 2, [10, 3], [2] * 2), {"links": Pipe([0] * 2, [2, 2], down=EqualSharing)}),
+        *[(0.4, 4.0, 8.0, "used"), (1.0, 3.0, 7.0, "used")],
+    ),
+    # Of 1.25 s the upload takes 1 s, which leaves half of the work of 0.5 s.
+    "less than a second": (1.25, ([0], [0.5], [1]), {}, (0.5, 0.25, 1.25, "used")),
+    "nothing to do": (3, ([2], [0], [1]), {}, (1.0, 0.0, 3.0, "used")),
+    "nothing to do, and late": (2, ([2], [0], [1]), {}, (1.0, 0.0, 2.0, "wasted-late")),
+}
+
+
+@pytest.mark.parametrize("case", PARTIAL)
+def test_partial_work_worked_by_hand(case):
+    """It weighs as much as other work, and a second of it costs 1 J."""
+    deadline_s, times_s, options, *expected = PARTIAL[case]
+    power = batteries([99.0] * len(times_s[0]), work_w=1.0)
     history, _, learner, _ = serve(
-        Deadline(deadline_s=8), [1, 1, 5], [10, 4, 10], [2, 2, 2], late=Partial(least_work=0.25)
+        Deadline(deadline_s=deadline_s), *times_s, **{"late": Partial(), "batteries": power, **options}
     )
-    assert rows(history.participations, "client", "work", "compute_s", "end_s", "fate") == [
-        (0, 0.5, 5.0, 8.0, "used"),
-        (1, 1.0, 4.0, 7.0, "used"),
-        (2, 0.25, 2.5, 8.0, "wasted-late"),
-    ]
-    assert [(client, work) for _, client, _, work in learner.asked] == [(0, 0.5), (1, 1.0)]
-    assert learner.aggregated == [([0, 1], [0.5, 0.5])], "it weighs as much as others"
-
-
-def test_partial_work_is_done_in_whole_steps():
-    """9 s of work in four steps: 5 s leave time for two of 2.25 s."""
-    history, *_ = serve(Deadline(deadline_s=8), [1], [9], [2], late=Partial(), learner=Stepping(np.array([10])))
-    assert rows(history.participations, "work", "compute_s", "end_s", "fate") == [(0.5, 4.5, 7.5, "used")]
-    none_fits, *_ = serve(Deadline(deadline_s=4), [1], [9], [2], late=Partial(), learner=Stepping(np.array([10])))
-    assert rows(none_fits.participations, "work", "compute_s", "end_s", "fate") == [(0.25, 2.25, 4.0, "wasted-late")]
-
-
-def test_partial_work_of_prescribed_work():
-    """Of 10 s a tenth, rounded up to a step of four, or 0.4, or all is prescribed; 5 s are left."""
-    shares = np.array([0.1, 0.4, 1.0])
-    plain, stepping = CountingLearner(np.full(3, 10)), Stepping(np.full(3, 10))
-    for learner, expected in ((plain, [0.1, 0.4, 0.5]), (stepping, [0.25, 0.5, 0.5])):
-        selector = Sequence([Cohort(np.arange(3), work=shares)])
-        history, *_ = serve(
-            Deadline(deadline_s=8), [1] * 3, [10] * 3, [2] * 3, late=Partial(), selector=selector, learner=learner
-        )
-        assert history.column("participations", "work").tolist() == expected
-        assert history.column("participations", "compute_s").tolist() == [10 * share for share in expected]
-
-
-def test_more_work_than_usual_takes_longer_and_is_shortened():
-    """10 s of work twice and half as often again; with a limit 5 s are left, half of the usual work."""
-    selector = [Cohort(np.arange(2), work=np.array([2.0, 1.5]))]
-    history, *_ = serve(Deadline(deadline_s=99), [1] * 2, [10] * 2, [2] * 2, selector=Sequence(selector))
-    assert rows(history.participations, "work", "compute_s", "end_s") == [(2.0, 20.0, 23.0), (1.5, 15.0, 18.0)]
-    history, *_ = serve(Deadline(deadline_s=8), [1] * 2, [10] * 2, [2] * 2, late=Partial(), selector=Sequence(selector))
-    assert history.column("participations", "work").tolist() == [0.5, 0.5]
-
-
-def test_least_work_is_a_share_of_what_was_prescribed():
-    """Nothing is left for 10 s of work, of which half is prescribed, and of that half at least."""
-    selector = Sequence([Cohort(np.arange(1), work=np.array([0.5]))])
-    history, *_ = serve(Deadline(deadline_s=3), [1], [10], [2], late=Partial(least_work=0.5), selector=selector)
-    assert rows(history.participations, "work", "end_s", "fate") == [(0.25, 3.0, "wasted-late")]
-
-
-def test_partial_work_after_a_shared_downlink():
-    """Two downlinks share the pipe for 2 s. Then 4 s are left for 10 s of work, and client 1 has enough with 3 s."""
-    links = Pipe([0] * 2, [2, 2], down=EqualSharing)
-    history, *_ = serve(Deadline(deadline_s=8), [0] * 2, [10, 3], [2] * 2, late=Partial(), links=links)
-    assert rows(history.participations, "work", "compute_s", "end_s", "fate") == [
-        (0.4, 4.0, 8.0, "used"),
-        (1.0, 3.0, 7.0, "used"),
-    ]
+    assert rows(history.participations, "work", "compute_s", "end_s", "fate") == expected
+    assert history.column("participations", "energy_j").tolist() == pytest.approx([row[1] for row in expected])
+    used = [row for row in expected if row[3] == "used"]
+    assert [work for *_, work in learner.asked] == [row[0] for row in used]
+    alike = [[1 / len(used)] * len(used)] if used else []
+    assert [weights for _, weights in learner.aggregated] == [pytest.approx(weights) for weights in alike]
 
 
 def test_partial_work_knows_the_mean_of_its_upload_and_not_its_length():
@@ -333,24 +299,6 @@ def test_partial_work_knows_the_mean_of_its_upload_and_not_its_length():
     slow = Optimistic([1], [3])
     history, *_ = serve(Deadline(deadline_s=8), [0], [10], [0], late=Partial(), links=slow)
     assert rows(history.participations, "work", "end_s", "fate") == [(0.5, 8.0, "wasted-late")]
-
-
-def test_work_of_less_than_a_second_is_shortened_too():
-    """Of 1.25 s the upload takes 1 s, which leaves half of the work of 0.5 s."""
-    history, *_ = serve(Deadline(deadline_s=1.25), [0], [0.5], [1], late=Partial())
-    assert rows(history.participations, "work", "compute_s", "end_s") == [(0.5, 0.25, 1.25)]
-
-
-def test_partial_work_costs_partial_energy():
-    """1 J for each second of work."""
-    history, *_ = serve(Deadline(deadline_s=8), [1], [10], [2], late=Partial(), batteries=batteries([50.0], work_w=1.0))
-    assert rows(history.participations, "compute_s", "energy_j") == [(5.0, 5.0)]
-
-
-@pytest.mark.parametrize("deadline_s", [2.0, 3.0, 4.0])
-def test_who_has_nothing_to_do_has_nothing_to_shorten(deadline_s):
-    history, *_ = serve(Deadline(deadline_s=deadline_s), [2], [0], [1], late=Partial())
-    assert rows(history.participations, "work", "compute_s") == [(1.0, 0.0)]
 
 
 def test_partial_work_without_a_limit_in_sight_is_all_of_it():

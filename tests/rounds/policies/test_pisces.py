@@ -38,16 +38,3 @@ def test_clients_that_did_not_deliver_have_no_part_in_the_interval():
     past = PastRounds(durations_s=[np.array([2.0, np.inf]), np.array([4.0])])
     assert Pisces(concurrency=1, bound=4).interval_s(past) == 1.0
     assert Pisces(concurrency=1).interval_s(PastRounds()) == 0.0
-
-
-@pytest.mark.parametrize("bound", [1, 3])
-def test_staleness_stays_near_the_bound(bound):
-    """Twenty clients of 1 to 4 s, a dozen in flight: an update misses about as many models as the bound."""
-    seconds = np.linspace(0.5, 2.0, 20)
-    history, *_ = serve(
-        Pisces(concurrency=12, bound=bound), list(seconds), [0.0] * 20, list(seconds), count=25, selector=FirstWanted()
-    )
-    rows = [row for row in history.participations.to_pylist() if row["fate"] in ("used", "stale-used")]
-    made_s = history.column("rounds", "end_s")
-    later = [np.sum((made_s > row["start_s"]) & (made_s < row["end_s"])) for row in rows if row["round"] > 10]
-    assert max(later) <= bound + 1

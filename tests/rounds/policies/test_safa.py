@@ -246,6 +246,9 @@ def test_lost_clients_are_waited_for_and_sent_again():
     assert ends(history) == [10, 20]
     assert [view.client.tolist() for view in selector.views] == [[0, 1, 2], [0, 1, 2]]
     assert history.column("rounds", "dropped").tolist() == [1, 1]
+    gone = available_in([(0, 1000)], [(0, 2)])
+    history, *_ = run(Safa(share=1.0, max_wait_s=10.0, lag=0), ([1] * 2,) * 3, count=3, presence=gone)
+    assert ends(history) == [10, 13, 16], "its model is too old from round 2 on"
 
 
 def test_too_few_updates_leave_cache_and_model():
@@ -254,13 +257,6 @@ def test_too_few_updates_leave_cache_and_model():
     assert history.column("rounds", "model_version").tolist() == [0, 1]
     assert learner.aggregated == [pytest.approx((1 + 2 + 4) / 3)]
     assert [fate for _, _, fate, _ in fates(history)].count("wasted-unmerged") == 2
-
-
-@pytest.mark.parametrize(
-    ("share", "clients", "quota"), [(0.1, 5, 1), (0.5, 5, 3), (0.3, 10, 3), (1.0, 7, 7), (0.001, 9, 1)]
-)
-def test_quota_is_rounded_up(share, clients, quota):
-    assert Safa(share=share, max_wait_s=1.0).quota(clients) == quota
 
 
 @pytest.mark.parametrize(("most", "fate"), [(5, "stale-used"), (1, "wasted-late")])

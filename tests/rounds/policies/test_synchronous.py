@@ -3,49 +3,18 @@
 import numpy as np
 import pytest
 
-from fedsim import Scenario
 from fedsim.errors import ScenarioError
-from fedsim.rounds import Deadline, WaitForAll
+from fedsim.rounds import Deadline
 from fedsim.rounds.policies.adaptive import MovingAverage, QuantileDeadline
 from fedsim.rounds.policies.count_based import KFastest, Quorum
 from fedsim.rounds.policies.round import PastRounds
 from fedsim.selectors import Probe
+from tests.support.short_runs import timed
 from tests.support.stories import ends, timeline, told, used
 from tests.support.worlds import Curious, FirstWanted, Sequence, serve
 
 # Four clients that take 3, 5, 8 and 12 s: downlink, work, uplink.
 FOUR = ([1, 1, 2, 2], [1, 2, 3, 5], [1, 2, 3, 5])
-
-
-def test_wait_for_all():
-    history, _, learner, _ = serve(WaitForAll(), *FOUR, count=2)
-    assert timeline(history) == told("""
-         0 round 1 begins; client 0 starts from 0; client 1 starts from 0; client 2 starts from 0;
-           client 3 starts from 0
-         3 client 0 arrives: used
-         5 client 1 arrives: used
-         8 client 2 arrives: used
-        12 client 3 arrives: used; round 1 ends with model 1; round 2 begins; client 0 starts from 1;
-           client 1 starts from 1; client 2 starts from 1; client 3 starts from 1
-        15 client 0 arrives: used
-        17 client 1 arrives: used
-        20 client 2 arrives: used
-        24 client 3 arrives: used; round 2 ends with model 2
-    """)
-    assert learner.aggregated == [([0, 1, 2, 3], [0.25] * 4)] * 2
-
-
-def test_deadline():
-    """Client 2 arrives exactly then and counts."""
-    history, _, learner, _ = serve(Deadline(deadline_s=8), *FOUR)
-    assert timeline(history) == told("""
-        0 round 1 begins; client 0 starts from 0; client 1 starts from 0; client 2 starts from 0;
-          client 3 starts from 0
-        3 client 0 arrives: used
-        5 client 1 arrives: used
-        8 client 2 arrives: used; client 3 is cut off: wasted-late; round 1 ends with model 1
-    """)
-    assert learner.aggregated == [([0, 1, 2], pytest.approx([1 / 3] * 3))]
 
 
 def test_k_fastest_of_an_over_selected_cohort():
@@ -63,18 +32,6 @@ def test_k_fastest_keeps_what_a_selector_gives_beyond_the_wish_out_by_lot():
     history, *_ = serve(KFastest(k=1, over_selection=2.0), *FOUR, count=40)
     assert np.all(history.column("rounds", "selected") == 2)
     assert len(set(history.column("participations", "client"))) == 4
-
-
-def test_k_fastest_of_fewer_than_k_waits_for_all_of_them():
-    history, *_ = serve(KFastest(k=3), *FOUR, selector=Sequence([np.array([0, 2])]))
-    assert ends(history) == [8]
-    assert used(history) == [[0, 2]]
-
-
-def test_k_fastest_waits_no_longer_than_its_longest_wait():
-    history, *_ = serve(KFastest(k=3, max_wait_s=5.0), *FOUR, count=2)
-    assert ends(history) == [5, 10]
-    assert used(history) == [[0, 1], [0, 1]]
 
 
 @pytest.mark.parametrize(
@@ -103,39 +60,53 @@ def test_whoever_arrives_at_the_instant_that_ends_a_round_counts(policy, order):
     assert ends(history) == [pytest.approx(0.6)]
 
 
-def test_quorum_waits_at_least_and_at_most():
-    """Half of four have delivered after 5 s."""
-    assert ends(serve(Quorum(share=0.5, max_wait_s=9.0), *FOUR)[0]) == [5]
-    least, *_ = serve(Quorum(share=0.5, min_wait_s=8.0, max_wait_s=9.0), *FOUR)
-    assert timeline(least)[5:] == told("""
-        3 client 0 arrives: used
-        5 client 1 arrives: used
-        8 client 2 arrives: used; client 3 is cut off: wasted-late; round 1 ends with model 1
-    """)
-    most, *_ = serve(Quorum(share=0.9, min_wait_s=2.0, max_wait_s=9.0), *FOUR)
-    assert (ends(most), used(most)) == ([9], [[0, 1, 2]])
-    alone, *_ = serve(Quorum(share=0.5, min_wait_s=8.0, max_wait_s=9.0), [1], [1], [1])
-    assert ends(alone) == [3], "the least wait is over when everybody has delivered"
-    tied, *_ = serve(Quorum(share=0.5, min_wait_s=9.0, max_wait_s=9.0), *FOUR)
-    assert ends(tied) == [9]
+SOME = {"selector": Sequence([np.array([0, 2])])}
+LENGTHS = {
+    "fewer than k": (KFastest(k=3), SOME, [8]),
+    "k-fastest at its longest wait": (KFastest(k=3, max_wait_s=5.0), {}, [5, 5]),
+    # Half of four have delivered after 5 s.
+    "quorum": (Quorum(share=0.5, max_wait_s=9.0), {}, [5]),
+    "quorum after a least wait": (Quorum(share=0.5, min_wait_s=8.0, max_wait_s=9.0), {}, [8]),
+    "quorum at its longest wait": (Quorum(share=0.9, min_wait_s=2.0, max_wait_s=9.0), {}, [9]),
+    "quorum whose waits are equal": (Quorum(share=0.5, min_wait_s=9.0, max_wait_s=9.0), {}, [9]),
+    "the whole cohort before a least wait": (Quorum(share=0.5, min_wait_s=9.0, max_wait_s=9.5), SOME, [8]),
+    # The half of the durations seen: beyond 4 s, so 6 s; of eight the fourth is beyond 6 s, so 9 s; of twelve the
+    # sixth, and then of sixteen the eighth, is 8 s.
+    "growth until the quantile is known": (QuantileDeadline(quantile=0.5, initial_s=4.0), {}, [4, 6, 9, 8, 8]),
+    # The fastest of four takes 3 s.
+    "a margin": (QuantileDeadline(quantile=0.25, window=1, initial_s=9.0, margin=1.5), {}, [9, 4.5, 4.5]),
+    "a lower bound": (QuantileDeadline(quantile=0.25, initial_s=9.0, shortest_s=6.0), {}, [9, 6, 6]),
+    "an upper bound": (QuantileDeadline(quantile=1.0, initial_s=4.0, longest_s=7.0), {}, [4, 6, 7, 7]),
+    # Clients 2 and 3 are lost after 1 s, the others take up to 5 s: no round is longer than twice that.
+    "lost clients": (QuantileDeadline(initial_s=8.0), {"leaves_s": [99, 99, 1, 1]}, [8.0, *[10.0] * 5]),
+    # 20, 3/4 of 12 + 1/4 of 20 = 14, 3/4 of 12 + 1/4 of 14 = 12.5: longer than the slowest.
+    "moving average": (MovingAverage(initial_s=20.0), {}, [12, 12, 12]),
+    "moving average with a target share": (MovingAverage(initial_s=20.0, target_share=0.75), {}, [8, 8]),
+    # Client 3 misses mu = 10 s, which stays (the paper) or becomes 15 s, in which everybody is done after 12 s.
+    "moving average that is too short": (MovingAverage(initial_s=10.0), {}, [10, 10, 10]),
+    "moving average that grows": (MovingAverage(initial_s=10.0, growth=1.5), {}, [10, 12, 12]),
+    # Nobody takes 0.1 s, and a round from an instant that is no binary fraction lasts a little less by subtraction.
+    "growth whatever rounding says": (MovingAverage(initial_s=0.1, growth=2.0), {}, [0.1, 0.2, 0.4]),
+}
 
 
-def test_quantile_deadline_grows_until_it_knows_the_quantile():
-    """The half of the durations seen: beyond 4 s, so 6 s; of eight the fourth is beyond 6 s, so 9 s; of twelve the
-    sixth, and then of sixteen the eighth, is 8 s.
-    """
-    history, *_ = serve(QuantileDeadline(quantile=0.5, initial_s=4.0), *FOUR, count=5)
-    assert np.diff(ends(history), prepend=0).tolist() == [4, 6, 9, 8, 8]
-    assert used(history) == [[0], [0, 1], [0, 1, 2], [0, 1, 2], [0, 1, 2]]
+@pytest.mark.parametrize("case", LENGTHS)
+def test_lengths_of_rounds_worked_by_hand(case):
+    """Whoever has delivered by the end of a round is used."""
+    policy, options, lengths_s = LENGTHS[case]
+    history, *_ = serve(policy, *FOUR, count=len(lengths_s), **options)
+    np.testing.assert_allclose(np.diff(ends(history), prepend=0), lengths_s, rtol=1e-12)
+    there = [0, 2] if options is SOME else [0, 1] if "leaves_s" in options else range(4)
+    assert used(history) == [[client for client in there if (3, 5, 8, 12)[client] <= length] for length in lengths_s]
 
 
-def test_quantile_deadline_looks_at_its_window_and_keeps_its_bounds():
-    last, *_ = serve(QuantileDeadline(quantile=0.25, window=1, initial_s=9.0, margin=1.5), *FOUR, count=3)
-    assert np.diff(ends(last), prepend=0).tolist() == [9, 4.5, 4.5], "the fastest of four takes 3 s"
-    least, *_ = serve(QuantileDeadline(quantile=0.25, initial_s=9.0, shortest_s=6.0), *FOUR, count=3)
-    assert np.diff(ends(least), prepend=0).tolist() == [9, 6, 6]
-    most, *_ = serve(QuantileDeadline(quantile=1.0, initial_s=4.0, longest_s=7.0), *FOUR, count=4)
-    assert np.diff(ends(most), prepend=0).tolist() == [4, 6, 7, 7]
+def test_moving_average_follows_the_rounds():
+    policy, memory = MovingAverage(initial_s=20.0), PastRounds()
+    for mu_s in (20.0, 14.0, 12.5, 12.125):
+        assert policy.time_limit_s(memory) == mu_s
+        memory.rounds_s.append(12.0)
+        memory.durations_s.append(np.array([3.0, 5.0, 8.0, 12.0]))
+        memory.deadline_s = mu_s
 
 
 @pytest.mark.parametrize(
@@ -157,15 +128,6 @@ def test_a_deadline_does_not_grow_beyond_the_reach_of_the_slowest_delivery(reach
     assert QuantileDeadline(initial_s=1.0, reach=reach).time_limit_s(lost) == 15.0, "none has delivered so far"
 
 
-def test_a_crowd_that_loses_clients_does_not_stretch_its_rounds():
-    """Two of four clients are lost after 1 s, the others take 3 s: no round is longer than twice that."""
-    history, *_ = serve(QuantileDeadline(initial_s=4.0), *FOUR_ALIKE, leaves_s=[1.0, 1.0, np.inf, np.inf], count=12)
-    assert np.diff(ends(history), prepend=0).tolist() == [4.0, *[6.0] * 11]
-
-
-FOUR_ALIKE = [1.0] * 4, [1.0] * 4, [1.0] * 4
-
-
 def test_the_quantile_looks_back_as_far_as_its_window():
     """Two clients took 1 s, two 2 s and two 3 s: of all six the second is 1 s, of the last four 2 s, of two 3 s."""
     seen = PastRounds(rounds_s=[1.0, 2.0, 3.0], durations_s=[np.full(2, s) for s in (1.0, 2.0, 3.0)], deadline_s=9.0)
@@ -174,45 +136,11 @@ def test_the_quantile_looks_back_as_far_as_its_window():
         assert policy.time_limit_s(seen) == expected_s
 
 
-def test_moving_average_follows_the_rounds():
-    """Everybody is done after 12 s: mu = 20, 3/4 of 12 + 1/4 of 20 = 14, 3/4 of 12 + 1/4 of 14 = 12.5."""
-    history, *_ = serve(MovingAverage(initial_s=20.0), *FOUR, count=3)
-    assert ends(history) == [12, 24, 36]
-    policy = MovingAverage(initial_s=20.0)
-    memory = PastRounds()
-    expected_s = [20.0, 14.0, 12.5, 12.125]
-    for mu_s in expected_s:
-        assert policy.time_limit_s(memory) == mu_s
-        memory.rounds_s.append(12.0)
-        memory.durations_s.append(np.array([3.0, 5.0, 8.0, 12.0]))
-        memory.deadline_s = mu_s
-
-
 def test_a_moving_average_grows_only_where_too_few_delivered():
     """3/4 of 12 s and 1/4 of 20 s are 14 s: that if three of four are enough, and half as much again if not."""
     seen = PastRounds(rounds_s=[12.0], durations_s=[np.array([3.0, 5.0, 12.0, np.inf])], deadline_s=20.0)
     for target_share, mu_s in ((0.75, 14.0), (0.76, 21.0)):
         assert MovingAverage(growth=1.5, target_share=target_share).time_limit_s(seen) == mu_s
-
-
-def test_moving_average_with_a_target_share():
-    history, *_ = serve(MovingAverage(initial_s=20.0, target_share=0.75), *FOUR, count=2)
-    assert (ends(history), used(history)) == ([8, 16], [[0, 1, 2], [0, 1, 2]])
-
-
-def test_moving_average_shrinks_to_its_own_deadline_and_grows_if_told_to():
-    """Client 3 misses mu = 10 s, which stays (the paper) or becomes 15 s, in which everybody is done after 12 s."""
-    stays, *_ = serve(MovingAverage(initial_s=10.0), *FOUR, count=3)
-    assert ends(stays) == [10, 20, 30]
-    grows, *_ = serve(MovingAverage(initial_s=10.0, growth=1.5), *FOUR, count=3)
-    assert ends(grows) == [10, 22, 34]
-    assert used(grows) == [[0, 1, 2], [0, 1, 2, 3], [0, 1, 2, 3]]
-
-
-def test_growth_does_not_depend_on_the_rounding_of_the_clock():
-    """A round of 0.1 s from an instant that is not a binary fraction lasts a little less by subtraction."""
-    history, *_ = serve(MovingAverage(initial_s=0.1, growth=2.0), [0.3, 9.0], [0, 0], [0, 0], count=3)
-    np.testing.assert_allclose(np.diff(ends(history), prepend=0), [0.1, 0.2, 0.4], rtol=1e-12)
 
 
 def test_asking_clients_first_is_not_part_of_the_wait():
@@ -292,16 +220,20 @@ def test_a_loss_that_was_asked_for_is_known_of_updates_that_are_thrown_away():
 )
 def test_rules_that_contradict_each_other_are_refused(rounds, said):
     with pytest.raises(ScenarioError, match=said):
-        Scenario(
-            name="x", crowd={"clients": 5}, learning="none", network="pause-two-speed", selector="all",
-            rounds={"count": 1, **rounds}, devices={"compute": "zero"},
-        )  # fmt: skip
-    for allowed in (
+        five(rounds)
+
+
+@pytest.mark.parametrize(
+    "rounds",
+    [
         {"policy": {"kind": "k-fastest", "k": 2, "max_wait_s": 9.0}, "late": "partial"},
         {"policy": {"kind": "fedbuff", "concurrency": 3, "buffer": 2}, "minimum_updates": 2},
         {"policy": {"kind": "quorum", "share": 0.5, "min_wait_s": 2.0, "max_wait_s": 2.0}},
-    ):
-        Scenario(
-            name="x", crowd={"clients": 5}, learning="none", network="pause-two-speed", selector="all",
-            rounds={"count": 1, **allowed}, devices={"compute": "zero"},
-        )  # fmt: skip
+    ],
+)
+def test_rules_that_just_go_together_are_allowed(rounds):
+    five(rounds)
+
+
+def five(rounds):
+    return timed(clients=5, rounds={"count": 1, **rounds})

@@ -7,7 +7,7 @@ from fedsim.errors import ScenarioError
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, Knowledge, WaitForAll
 from tests.support.short_runs import timed
-from tests.support.worlds import Everybody, Sequence, available_in, serve
+from tests.support.worlds import Sequence, available_in, serve
 
 
 def test_only_clients_that_are_there_are_candidates():
@@ -83,7 +83,5 @@ def test_a_policy_that_waits_for_everyone_does_not_fit_clients_that_leave():
 
 
 def test_the_views_of_a_full_crowd_are_not_copied():
-    selector = Everybody()
-    serve(WaitForAll(), [1, 1], [1, 1], [1, 1], selector=selector)
     knowledge = Knowledge(np.array([1, 2]), None, None)
     assert np.shares_memory(knowledge.view(1, 0.0).samples, knowledge.samples)

@@ -76,12 +76,6 @@ def test_upload_that_ends_exactly_at_the_deadline_is_delivered(order, phases):
     assert outcomes == {0: "delivered", 1: "late"}
 
 
-def test_a_deadline_created_before_the_upload_still_comes_after_it():
-    """Two rounds: the second starts at an instant that is not a binary fraction."""
-    history, *_ = serve(Deadline(deadline_s=0.3), [0.1, 1.0], [0.1, 1.0], [0.1, 1.0], count=3)
-    assert [row["outcome"] for row in participations(history)] == ["delivered", "late"] * 3
-
-
 @given(st.lists(st.integers(1, 999), min_size=3, max_size=3), st.integers(0, 30))
 def test_tie_holds_for_decimal_times(milliseconds, rounds_before):
     """Times in whole milliseconds: their sum in decimal is the deadline, whatever binary makes of it."""
@@ -215,37 +209,6 @@ def test_waiting_for_a_link_that_carries_nothing_is_refused():
 def test_nobody_is_refused():
     with pytest.raises(SelectorError, match="returned no client in round 1"):
         serve(WaitForAll(), [1], [1], [1], selector=Sequence([np.array([], dtype=int)]))
-
-
-phase_s = st.floats(0, 10, allow_nan=False)
-
-
-@given(
-    st.lists(st.tuples(phase_s, phase_s, phase_s, st.floats(0.01, 40)), min_size=1, max_size=6),
-    st.floats(0.1, 25),
-    st.integers(1, 4),
-)
-def test_laws_of_a_round(clients, deadline_s, count):
-    down, work, up, leaves = (list(column) for column in zip(*clients, strict=True))
-    history, _, learner, _ = serve(Deadline(deadline_s=deadline_s), down, work, up, leaves_s=leaves, count=count)
-    rows = participations(history)
-    assert len(rows) == count * len(clients), "outcomes partition the cohort"
-    for row in rows:
-        spent = row["downlink_s"] + row["compute_s"] + row["uplink_s"]
-        assert row["end_s"] - row["start_s"] == pytest.approx(spent, abs=1e-9), "time adds up"
-        planned = down[row["client"]] + work[row["client"]] + up[row["client"]]
-        if row["outcome"] == "delivered":
-            assert spent == pytest.approx(planned)
-            assert spent <= min(deadline_s, leaves[row["client"]]) + 1e-9
-        else:
-            assert row["cut_in"] in ("downlink", "compute", "uplink")
-            limit = deadline_s if row["outcome"] == "late" else leaves[row["client"]]
-            assert spent == pytest.approx(limit)
-    starts, ends = history.column("rounds", "start_s"), history.column("rounds", "end_s")
-    assert np.all(ends >= starts)
-    assert starts[1:].tolist() == ends[:-1].tolist(), "simulated time never runs backwards"
-    delivered = {(row["round"], row["client"]) for row in rows if row["outcome"] == "delivered"}
-    assert len(learner.asked) == len(delivered), "no update of a late or dropped client is asked for"
 
 
 class Ticking(RoundPolicy):

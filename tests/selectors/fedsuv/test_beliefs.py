@@ -1,72 +1,13 @@
 """Validity and utility against numbers worked by hand, dense linear algebra and scikit-learn."""
 
-import math
 import tracemalloc
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.selectors.fedsuv.features import Basis
 from fedsim.selectors.fedsuv.utility import UtilityProcess
-from fedsim.selectors.fedsuv.validity import DisjointBandit, LinearBandit, alpha_of
-
-ALPHA = 1 + math.sqrt(math.log(4 / 0.05) / 2)
-
-
-def test_alpha_by_hand():
-    assert alpha_of(0.05) == pytest.approx(ALPHA)
-    assert alpha_of(4 / math.e**2) == pytest.approx(2.0)
-
-
-def test_the_bound_of_validity_by_hand():
-    """One delivery at x = (0.6, 0.8): H = I + x x', so theta = x / 2 and |x|^2 over H is 1/2; 1 across x."""
-    bandit = LinearBandit(2, ridge=1.0, delta=0.05)
-    along, across = np.array([[0.6, 0.8]]), np.array([[0.8, -0.6]])
-    bandit.observe(along, np.ones(1), np.ones(1))
-    low, high = bandit.interval(np.concatenate([along, across]))
-    np.testing.assert_allclose(low, [0.5 - ALPHA / math.sqrt(2), -ALPHA])
-    np.testing.assert_allclose(high, [0.5 + ALPHA / math.sqrt(2), ALPHA])
-
-
-def test_failures_count_in_h_but_not_in_the_response():
-    bandit = LinearBandit(1, ridge=2.0, delta=0.05)
-    bandit.observe(np.array([[1.0], [1.0]]), np.array([3.0, 1.0]), np.array([2.0, 0.0]))
-    low, high = bandit.interval(np.array([[1.0]]))
-    assert (low + high) / 2 == pytest.approx(2 / 6)
-    assert (high - low) / 2 == pytest.approx(ALPHA / math.sqrt(6))
-
-
-@given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=30))
-def test_disjoint_arms_are_unit_vectors(tries):
-    alone, linear, unit = DisjointBandit(4, 0.7, 0.1), LinearBandit(4, 0.7, 0.1), np.eye(4)
-    for client, delivered in tries:
-        alone.observe(np.array([client]), np.array([delivered]))
-        linear.observe(unit[[client]], np.ones(1), np.array([float(delivered)]))
-    np.testing.assert_allclose(alone.interval(np.arange(4)), linear.interval(unit), atol=1e-12)
-
-
-def test_alone_a_client_is_known_by_its_own_mean():
-    """Prior variance 1 and noise variance 1/4: precision 1 + 4 n, mean 4 n y / (1 + 4 n)."""
-    process = UtilityProcess(3, 0, noise=0.5)
-    process.place(np.arange(3), np.zeros((3, 0)), np.ones(3))
-    process.observe(np.array([0, 2]), np.array([3.0, -1.0]))
-    process.observe(np.array([0]), np.array([5.0]))
-    mean, deviation = process.posterior(np.arange(3))
-    np.testing.assert_allclose(mean, [8 * 4.0 / 9, 0.0, -4 / 5])
-    np.testing.assert_allclose(deviation**2, [1 / 9, 1.0, 1 / 5])
-
-
-def test_two_clients_by_hand():
-    """Correlation rho: an observation y of one moves the other to rho y / (1 + s^2), variance 1 - rho^2 / (1 + s^2)."""
-    points = np.array([[0.0], [1.0]])
-    rho, noise = math.exp(-0.5), 0.3
-    process = at(points, Basis(points, "rbf", 1.0, 2, 0.0), noise)
-    process.observe(np.array([0]), np.array([2.0]))
-    mean, deviation = process.posterior(np.arange(2))
-    np.testing.assert_allclose(mean, [2 / 1.09, 2 * rho / 1.09])
-    np.testing.assert_allclose(deviation**2, [1 - 1 / 1.09, 1 - rho**2 / 1.09])
 
 
 def at(points, basis, noise):
@@ -119,19 +60,6 @@ def test_updates_do_not_drift_from_what_is_learned_at_once():
     alike(step_by_step, at_once, 60)
 
 
-@pytest.mark.parametrize("points_in_basis", [0, 5, 40])
-def test_a_crowd_heard_at_once_is_a_crowd_heard_one_by_one(points_in_basis):
-    points = np.random.default_rng(12).random((60, 3))
-    basis = Basis(points, "rbf", 0.6, points_in_basis, 0.0)
-    together, apart = at(points, basis, 0.1), at(points, basis, 0.1)
-    for round_ in range(3):
-        value = np.random.default_rng(round_).standard_normal(60)
-        together.observe(np.arange(60), value)
-        for client in range(60):
-            apart.observe(np.array([client]), value[[client]])
-    alike(together, apart, 60)
-
-
 def test_a_crowd_heard_at_once_needs_no_matrix_of_its_number_squared():
     """30,000 clients squared would be 7 GB; the coordinates are 15 MB."""
     points = np.random.default_rng(13).random((30_000, 2))
@@ -153,14 +81,3 @@ def test_clients_met_later_are_told_by_those_observed_before():
         later.observe(client, value)
     later.place(np.arange(10, 20), *basis.place(points[10:]))
     alike(together, later, 20)
-
-
-def test_the_mean_follows_the_unit_and_the_deviation_does_not():
-    points = np.random.default_rng(11).random((15, 2))
-    basis = Basis(points, "rbf", 0.5, 5, 0.0)
-    small, large = at(points, basis, 0.2), at(points, basis, 0.2)
-    for client, value in observations(15, 10, seed=12):
-        small.observe(client, value)
-        large.observe(client, 1000 * value)
-    np.testing.assert_allclose(large.posterior(np.arange(15))[0], 1000 * small.posterior(np.arange(15))[0])
-    np.testing.assert_array_equal(large.posterior(np.arange(15))[1], small.posterior(np.arange(15))[1])

@@ -11,7 +11,6 @@ from fedsim.selectors import FedSuv
 from tests.support.views import measured_reports_of, rng, view_of
 
 DELTA = 0.1
-ALPHA = 1 + math.sqrt(math.log(40) / 2)
 
 
 def beta(clients, number):
@@ -23,67 +22,6 @@ def teach(selector, tries, clients=10, features=None, **reported):
     selector.select(view_of(clients, features=features), rng())
     for client, (delivered, utility), times in tries:
         selector.observe(measured_reports_of([client] * times, delivered, loss_rms=utility, **reported))
-
-
-def test_rectangles_by_hand():
-    """Alone: theta = s / (1 + n) with width alpha / sqrt(1 + n); utility n y / (n + noise^2) with its deviation."""
-    selector = FedSuv(1, delta=DELTA, noise=0.5, utility_scale=1.0, keep=10, undelivered="nothing")
-    teach(selector, [(0, (True, 2.0), 3), (1, (False, 0.0), 1)], clients=4)
-    selector.select(view_of(4, round=2), rng())
-    found = selector.rectangle(np.arange(3))
-    centre, width = np.array([3 / 4, 0.0, 0.0]), ALPHA / np.sqrt([4, 2, 1])
-    np.testing.assert_allclose(found.validity_low, centre - width)
-    np.testing.assert_allclose(found.validity_high, centre + width)
-    mean, variance = np.array([3 * 2.0 / 3.25, 0.0, 0.0]), np.array([0.25 / 3.25, 1.0, 1.0])
-    # Those without a utility keep the narrower side of round 1: beta grows with the round.
-    spread = np.sqrt([beta(4, 2), beta(4, 1), beta(4, 1)] * variance)
-    np.testing.assert_allclose(found.utility_low, np.maximum(mean - spread, -math.sqrt(beta(4, 1))))
-    np.testing.assert_allclose(found.utility_high, np.minimum(mean + spread, math.sqrt(beta(4, 1))))
-
-
-@pytest.mark.parametrize(
-    ("gain", "options", "utility"),
-    [
-        (0.3, {}, 40 * 0.5 * 0.3),
-        (0.3, {"samples_per_round": 10}, 10 * 0.5 * 0.3),
-        (0.3, {"samples_per_round": 100}, 40 * 0.5 * 0.3),
-        (-0.3, {}, 0.0),
-        (-0.3, {"negative_gain": "keep"}, -40 * 0.5 * 0.3),
-    ],
-)
-def test_utility_is_loss_times_gain(gain, options, utility):
-    """L = |B| sqrt(mean loss^2) and u = L Delta; the middle of the interval is n u / (n + noise^2)."""
-    selector = FedSuv(1, noise=0.1, utility_scale=100.0, keep=10, **options)
-    selector.select(view_of(3, samples=np.full(3, 40)), rng())
-    selector.observe(measured_reports_of([2], loss_rms=0.5, gain=gain))
-    selector.select(view_of(3, round=2, samples=np.full(3, 40)), rng())
-    found = selector.rectangle(np.array([2]))
-    assert (found.utility_low + found.utility_high)[0] / 2 == pytest.approx(utility / 1.01, abs=1e-12)
-
-
-def test_who_did_not_deliver_tells_nothing_of_its_utility_if_that_is_asked_for():
-    selector = FedSuv(1, utility_scale=1.0, keep=10, undelivered="nothing")
-    teach(selector, [(0, (False, 5.0), 4)], clients=2)
-    selector.select(view_of(2, round=2), rng())
-    low, high = selector.rectangle(np.array([0])).utility_low, selector.rectangle(np.array([0])).utility_high
-    assert low == -high
-
-
-@pytest.mark.parametrize(("undelivered", "observed"), [("zero", 0.0), ("mean", 3.0)])
-def test_a_client_that_did_not_deliver_counts_as_stated(undelivered, observed):
-    """One cohort: utilities 2 and 4, and no update of client 2; then one without any delivery, which counts 0."""
-    selector = FedSuv(1, noise=0.5, delta=DELTA, keep=10, undelivered=undelivered)
-    selector.select(view_of(4), rng())
-    selector.observe(measured_reports_of([0, 1, 2], [True, True, False], [2.0, 4.0, 9.0]))
-    assert selector.utility_unit == pytest.approx(math.sqrt(10))  # of what was measured only
-    selector.select(view_of(4, round=2), rng())
-    found = selector.rectangle(np.array([2]))
-    assert (found.utility_low + found.utility_high)[0] / 2 == pytest.approx(observed / 1.25)
-    selector = FedSuv(1, noise=0.5, utility_scale=1.0, keep=10, undelivered=undelivered)
-    selector.select(view_of(4), rng())
-    selector.observe(measured_reports_of([1, 3], [False, False]))
-    selector.select(view_of(4, round=2), rng())
-    assert selector.rectangle(np.array([3])).utility_high[0] == pytest.approx(math.sqrt(beta(4, 2) / 5))
 
 
 def test_clients_that_never_deliver_are_given_up():
@@ -102,72 +40,6 @@ def test_clients_that_never_deliver_are_given_up():
 
     assert empty_rounds() == 0
     assert empty_rounds(undelivered="nothing", fit="none", rho=0.0) > 20
-
-
-def test_without_a_scale_utilities_are_measured_by_their_root_mean_square():
-    selector = FedSuv(1, noise=0.5, delta=DELTA, keep=10)
-    teach(selector, [(0, (True, 3.0), 1), (1, (True, 4.0), 1)], clients=3)
-    assert selector.utility_unit == pytest.approx(math.sqrt(12.5))
-    selector.select(view_of(3, round=2), rng())
-    assert selector.rectangle(np.array([2])).utility_high[0] == pytest.approx(math.sqrt(12.5 * beta(3, 2)))
-
-
-def test_those_of_low_validity_are_eliminated_by_hand():
-    """After n failures the upper bound alpha / sqrt(1 + n) falls below the best lower bound n / (1 + n) - the same."""
-    tries = 60
-    assert ALPHA / math.sqrt(tries + 1) < tries / (tries + 1) - ALPHA / math.sqrt(tries + 1)
-    selector = FedSuv(1)
-    teach(selector, [(0, (True, 1.0), tries), (1, (False, 1.0), tries)], clients=10)
-    assert selector.left.tolist() == list(range(10))
-    selector.select(view_of(10, round=2), rng())
-    assert 1 not in selector.left
-    assert 0 in selector.left
-
-
-def failing(clients, failed, rho, **options):
-    """Return what is left after `failed` clients have failed often and client 0 has delivered often."""
-    selector = FedSuv(1, rho=rho, utility_scale=1.0, **options)
-    teach(selector, [(0, (True, 0.0), 80), *((k, (False, 0.0), 80 + k) for k in range(1, failed + 1))], clients=clients)
-    selector.select(view_of(clients, round=2), rng())
-    return selector.left
-
-
-@pytest.mark.parametrize(
-    ("failed", "options", "left"),
-    [
-        # One elimination may go beyond rho.
-        (6, {"rho": 0.4}, [0, 7, 8, 9]),
-        # Of a cap the last four go: the more failures, the lower the upper bound.
-        (6, {"rho": 0.4, "elimination": "cap"}, [0, 1, 2, 7, 8, 9]),
-        (6, {"rho": 0.0}, list(range(10))),
-        (9, {"rho": 0.4, "keep": 4}, [0, 1, 2, 3]),
-        (9, {"rho": 0.4}, [0]),
-    ],
-)
-def test_eliminations_by_hand(failed, options, left):
-    assert failing(10, failed, **options).tolist() == left
-
-
-def test_the_dominated_leave_those_of_least_utility_first():
-    """Client 0 delivers much, 1 to 3 deliver as surely but little: their best corners fall below its worst."""
-    few = {k: (True, 0.01 * k) for k in (1, 2, 3)}
-    tries = [(0, (True, 50.0), 3000), *((k, few[k], 30) for k in few)]
-    one, two = FedSuv(1, utility_scale=1.0, rho=0.0, ridge=1e-3), FedSuv(1, utility_scale=1.0, rho=0.0, keep=2)
-    for selector in (one, two):
-        teach(selector, tries, clients=4)
-        selector.observe(measured_reports_of([1, 2, 3] * 901, delivered=False))
-        selector.select(view_of(4, round=2), rng())
-    assert one.left.tolist() == [0]
-    assert two.left.tolist() == [0, 3]
-
-
-def test_the_widest_rectangle_first_and_then_the_highest_bounds_of_utility():
-    """Client 3 was never heard of: the widest. 0 and 2 have the highest bounds of those heard of, 1 the lowest."""
-    selector = FedSuv(3, utility_scale=1.0, rho=0.0, keep=4)
-    teach(selector, [(0, (True, 9.0), 5), (1, (True, 7.0), 5), (2, (True, 8.0), 5)], clients=4)
-    assert selector.select(view_of(4, round=2), rng()).client.tolist() == [0, 2, 3]
-    # With places for one only the widest goes, however low its bound is.
-    assert selector.select(view_of(4, round=3, wanted=1), rng()).client.tolist() == [3]
 
 
 def test_the_random_stream_breaks_ties_and_rounding_does_not():
@@ -245,22 +117,6 @@ def test_all_clients_count_in_beta_also_those_never_met():
     selector = FedSuv(1, delta=DELTA, utility_scale=1.0)
     selector.select(view_of([2, 5, 6], clients=10, round=3), rng())
     assert selector.rectangle(np.array([5])).utility_high[0] == pytest.approx(math.sqrt(beta(10, 3)))
-
-
-def test_the_intersection_decides_who_is_dominated():
-    """(8): in round 2 the bounds of 0 and 1 lie apart; late ones overlap, as beta has grown, but R does not grow."""
-    selector = FedSuv(1, utility_scale=1.0, rho=0.0, keep=2, noise=0.8, delta=DELTA)
-    teach(selector, [(0, (True, 2.0), 3000), (1, (True, 1.0), 30)], clients=2)
-    selector.observe(measured_reports_of([1] * 900, delivered=False))
-    deviation = 1 / np.sqrt(1 + np.array([3000, 30]) / 0.8**2)
-    middle = 1 - deviation**2
-    gap = 2 * middle[0] - middle[1]
-    assert math.sqrt(beta(2, 2)) * deviation.sum() < gap < math.sqrt(beta(2, 10**9)) * deviation.sum()
-    selector.select(view_of(2, round=2), rng())
-    assert selector.left.tolist() == [0, 1]
-    selector.keep = 1
-    selector.select(view_of(2, round=10**9), rng())
-    assert selector.left.tolist() == [0]
 
 
 def test_a_client_rests_after_a_selection():

@@ -1,37 +1,10 @@
 """Intersections, eliminations and dominance, by hand and by the definitions read out client by client."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsim.selectors.fedsuv.rectangles import Bounds, Rectangles, diagonal, dominated, eliminated
-
-
-def bounds(*sides):
-    return Bounds(*(np.atleast_1d(np.asarray(side, dtype=float)) for side in sides))
-
-
-def sides(found):
-    return [side.tolist() for side in vars(found).values()]
-
-
-@pytest.mark.parametrize(
-    ("when_disjoint", "first", "new", "expected"),
-    [
-        ("restart", (0.0, 0.4, 1.0, 2.0), (0.1, 0.9, 5.0, 6.0), [[0.1], [0.4], [5.0], [6.0]]),
-        ("collapse", (0.0, 0.4, 1.0, 2.0), (0.1, 0.9, 5.0, 6.0), [[0.1], [0.4], [2.0], [2.0]]),
-        ("collapse", (0.5, 0.6, 0.0, 1.0), (0.1, 0.2, 0.0, 1.0), [[0.5], [0.5], [0.0], [1.0]]),
-    ],
-)
-def test_a_side_that_has_nothing_in_common_with_the_new_one(when_disjoint, first, new, expected):
-    rectangles = Rectangles(1, when_disjoint)
-    rectangles.intersect(np.array([0]), bounds(*first))
-    assert sides(rectangles.intersect(np.array([0]), bounds(*new))) == expected
-
-
-def test_the_diagonal_by_hand():
-    assert diagonal(bounds(0.0, 3.0, 10.0, 50.0), utility_scale=10.0).tolist() == [5.0]
+from fedsim.selectors.fedsuv.rectangles import Bounds, dominated, eliminated
 
 
 def test_elimination_by_hand():

@@ -11,6 +11,7 @@ from fedsim.selectors import Allocation, Cohort
 from fedsim.selectors.joint_bandwidth.bandwidth import earliest_end
 from fedsim.selectors.joint_bandwidth.joint_bandwidth import JointBandwidth, exact, greedy
 from tests.support.short_runs import TIMING
+from tests.support.views import rng, view_of
 
 BITS, BAND = 1e6, 2e6
 
@@ -39,6 +40,17 @@ def test_the_greedy_search_adds_the_client_with_which_the_round_stays_shortest(s
     for _ in range(4):
         taken.append(min(set(range(8)) - set(taken), key=lambda one: end_of([*taken, one], ready, snr)))
     assert greedy(BITS, ready, snr, BAND, 4).tolist() == taken
+
+
+@pytest.mark.parametrize("search", ["greedy", "exact"])
+def test_clients_out_of_reach_are_passed_over(search):
+    """Client 0 never gets the model, and client 1 sends without noise: its upload takes about no time."""
+    columns = {"snr_hz": np.array([1e9, np.inf, 1e4]), "allocates": True, "up_bits": BITS}
+    columns["features"] = [[np.inf, 1, 1], [1, 1, 1], [0, 1, 1]]
+    selector = JointBandwidth(1, BAND, search)
+    assert selector.select(view_of(3, **columns), rng()).client.tolist() == [1]
+    assert selector.planned_s == pytest.approx(2.0, rel=1e-2)
+    assert not selector.select(view_of(3, **columns, wanted=0), rng()).client.size
 
 
 def scenario(selector, network=None, **tables):

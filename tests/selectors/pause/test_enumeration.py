@@ -36,58 +36,17 @@ def check_against_enumeration(ucb, bonus, m, rng=None):
     assert value == pytest.approx(best_value, rel=ULPS, abs=ULPS)
 
 
-@pytest.mark.parametrize("whole", [True, False], ids=["ties", "reals"])
-@pytest.mark.parametrize("infinite", [0.0, 0.3, 0.9])
-@pytest.mark.parametrize("shuffled", [False, True])
-def test_equals_enumeration_on_thousands_of_instances(whole, infinite, shuffled):
-    rng = np.random.default_rng([whole, int(10 * infinite), shuffled])
-    for _ in range(400):
-        size = int(rng.integers(1, 10))
-        m = int(rng.integers(1, size + 1))
-        if whole:
-            ucb, bonus = rng.integers(-3, 4, size).astype(float), rng.integers(-3, 4, size).astype(float)
-        else:
-            ucb, bonus = rng.normal(size=size), rng.normal(scale=1 / m, size=size)
-        ucb[rng.random(size) < infinite] = math.inf
-        check_against_enumeration(ucb.tolist(), bonus.tolist(), m, rng if shuffled else None)
-
-
-@pytest.mark.parametrize("block", [1, 2, 3])
-def test_blocks_change_nothing(monkeypatch, block):
+@pytest.mark.parametrize("block", [1, 2, 3, 4096])
+@pytest.mark.parametrize("infinite", [0.0, 0.5])
+def test_equals_enumeration_whatever_the_blocks(monkeypatch, block, infinite):
     monkeypatch.setattr(pause, "_BLOCK", block)
-    rng = np.random.default_rng(block)
-    for _ in range(400):
-        size = int(rng.integers(2, 11))
-        m = int(rng.integers(1, 4)) if size > 3 else 1
-        ucb, bonus = rng.integers(0, 6, size).astype(float), rng.integers(0, 6, size).astype(float)
-        check_against_enumeration(ucb.tolist(), bonus.tolist(), m)
-
-
-def quadratic_best(ucb, bonus, m):
-    """For each client as the slowest of the set, sort the bonuses of those at least as good: O(K^2 log K)."""
-    best = -math.inf
-    for lowest in np.unique(ucb):
-        prizes = np.sort(bonus[ucb >= lowest])
-        if prizes.size >= m:
-            best = max(best, lowest + math.fsum(prizes[-m:]))
-    return best
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("order", ["random", "correlated", "adversarial", "flat"])
-def test_large_instances_over_several_blocks(order):
-    rng = np.random.default_rng(7)
-    size, m = 2 * 4096 + 17, 40
-    bonus = np.sort(rng.random(size)) / m
-    ucb = {
-        "random": rng.random(size),
-        "correlated": bonus * m,
-        "adversarial": 1.0 - np.arange(size) / size,
-        "flat": 2.0 - np.array([bonus[max(0, i - m + 1) : i + 1].sum() for i in range(size)]),
-    }[order]
-    chosen = best_cohort(ucb, bonus, m)
-    value = ucb[chosen].min() + math.fsum(bonus[chosen])
-    assert value == pytest.approx(quadratic_best(ucb, bonus, m), rel=ULPS)
+    luck = np.random.default_rng([block, int(10 * infinite)])
+    for _ in range(300):
+        size = int(luck.integers(1, 11))
+        m = int(luck.integers(1, min(size, 4) + 1))
+        ucb, bonus = luck.integers(-3, 4, (2, size)) * luck.choice([1.0, 0.3])
+        ucb[luck.random(size) < infinite] = math.inf
+        check_against_enumeration(ucb.tolist(), bonus.tolist(), m, luck if luck.random() < 0.5 else None)
 
 
 UNTRIED = math.inf

@@ -1,91 +1,101 @@
-"""PAUSE's terms against the paper's equations, and what follows from them."""
+"""PAUSE, its enumeration, its Genie, BSFL and both annealings against equations (7) to (14), in random situations."""
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
 
-from fedsim.selectors import Pause
-from tests.support.views import play, reports_of, view_of
+from fedsim.selectors import SELECTORS, Pause
+from tests.support.views import play, reports_of, rng, view_of
+
+TAU_MIN_S, BUDGET, ETA = 0.05, 20.0, 0.04
 
 
-@pytest.mark.parametrize("time_index", ["paper", "reference-code"])
-@pytest.mark.parametrize("beta", [1.0, 2.0, 3.0])
-def test_first_generalisation_reward_is_m_over_k_to_the_beta(time_index, beta):
-    g = Pause(5, beta=beta, time_index=time_index).generalisation(view_of(30))
-    np.testing.assert_allclose(g, (5 / 30) ** beta, rtol=1e-14)
+class ToTheLetter:
+    """The terms of PAUSE, with a loop over rounds for each of them; options are the selector's."""
+
+    def __init__(self, samples, cohort, private, beta, alpha, gamma=0.0, zeta=1.0, time_index="paper", factor=None):
+        self.samples, self.cohort, self.private, self.factor = samples, cohort, private, factor or cohort + 1
+        self.beta, self.alpha, self.gamma, self.zeta, self.lag = beta, alpha, gamma, zeta, time_index == "paper"
+        self.mean_reward, self.rewards = None, [[] for _ in samples]
+        self.participations = np.zeros(len(samples), dtype=np.int64)
+
+    def spent(self, k):
+        shares = (BUDGET * (math.e**ETA - 1) * math.e ** (-ETA * i) for i in range(1, self.participations[k] + 1))
+        return math.fsum(shares) if self.private else 0.0
+
+    def generalisation(self, k, number):
+        fair = (
+            self.cohort * self.samples[k] / sum(self.samples) if any(self.samples) else self.cohort / len(self.samples)
+        )
+        missing = fair - self.participations[k] / max(number - self.lag, 1)
+        return math.copysign(abs(missing) ** self.beta, missing)
+
+    def latency(self, k, number):
+        if self.mean_reward is not None:
+            return self.mean_reward[k]
+        if not self.rewards[k]:
+            return math.inf
+        confidence = self.factor * math.log(max(number - self.lag, 1)) / self.participations[k]
+        return self.zeta * np.mean(self.rewards[k]) + math.sqrt(confidence)
+
+    def energy(self, members, number):
+        """Equation 14; sets of clients that were never tried are ordered by their other terms."""
+        bonus = math.fsum(self.alpha * self.generalisation(k, number) for k in members)
+        bonus += math.fsum(self.gamma * (1 - self.spent(k) / BUDGET) for k in members) if self.private else 0.0
+        lowest = min(self.latency(k, number) for k in members)
+        untried = math.isinf(lowest)
+        return untried, round((0.0 if untried else lowest) + bonus / len(members), 9)
 
 
-def test_generalisation_reward_by_hand():
-    view = view_of(3, round=5, samples=np.array([10, 20, 70]), total_samples=100, participations=np.array([0, 2, 4]))
-    # t - 1 = 4 and m = 1: shares 0.1 - 0, 0.2 - 0.5, 0.7 - 1; squares keep the sign.
-    np.testing.assert_allclose(Pause(1).generalisation(view), [0.01, -0.09, -0.09], rtol=1e-12)
-    reference = Pause(1, time_index="reference-code").generalisation(view)
-    np.testing.assert_allclose(reference, [0.01, -((0.4 - 0.2) ** 2), -((0.8 - 0.7) ** 2)], rtol=1e-12)
-    view = view_of([3, 7], clients=30, samples=np.zeros(2, dtype=np.int64), total_samples=0)
-    np.testing.assert_allclose(Pause(5).generalisation(view), (5 / 30) ** 2, rtol=1e-14)
+EXACT = ("pause", "pause-enumeration", "pause-genie", "bsfl")
 
 
-def test_privacy_reward_is_what_is_left_of_the_budget():
-    spent = 20.0 * (1 - np.exp(-0.04 * np.arange(3)))
-    p = Pause(1).privacy(view_of(3, round=3, privacy_spent=spent, privacy_budget=20.0))
-    np.testing.assert_allclose(p, [1.0, math.exp(-0.04), math.exp(-0.08)], rtol=1e-12)
-    assert Pause(1).privacy(view_of(3, round=3)).tolist() == [0.0, 0.0, 0.0]
-
-
-@pytest.mark.parametrize(("time_index", "t"), [("paper", 6), ("reference-code", 7)])
-def test_ucb_by_hand(time_index, t):
-    selector = Pause(2, tau_min_s=0.1, zeta=3.0, time_index=time_index)
-    selector.observe(reports_of([0, 1], [0.2, 0.4]))
-    selector.observe(reports_of([0], [0.1], number=2))
-    ucb = selector.ucb(view_of(3, round=7, participations=np.array([2, 1, 0])))
-    means = np.array([(0.5 + 1.0) / 2, 0.25])
-    expected = 3.0 * means + np.sqrt(3 * math.log(t) / np.array([2, 1]))
-    np.testing.assert_allclose(ucb[:2], expected, rtol=1e-14)
-    assert ucb[2] == math.inf
-
-
-def test_who_was_selected_and_never_reported_is_untried():
-    """As after a crash of the server, which counts participations and has heard of nobody."""
-    selector = Pause(1)
-    selector.observe(reports_of([0], 0.1))
-    assert selector.ucb(view_of(2, round=4, participations=np.array([1, 2])))[1] == math.inf
-
-
-@pytest.mark.parametrize(
-    ("duration_s", "delivered", "expected"),
-    [
-        # Below tau_min a duration earns one, and a censored one counts as it is; round 2 has no exploration yet.
-        *((duration_s, True, 1.0) for duration_s in (0.0, 1e-300, 0.01, 0.05)),
-        (0.1, True, 0.5),
-        (2.0, False, 0.025),
-    ],
-)
-def test_what_a_duration_earns_in_the_second_round(duration_s, delivered, expected):
-    selector = Pause(1, tau_min_s=0.05)
-    selector.observe(reports_of([0], duration_s, delivered=delivered))
-    assert selector.ucb(view_of(1, round=2, participations=np.array([1])))[0] == pytest.approx(expected)
-
-
-def test_the_first_rounds_cover_everybody_once():
-    rng = np.random.default_rng(5)
-    cohorts, participations = play(Pause(5), 6, 30, rng.uniform(0.05, 1.0, 30))
-    assert sorted(np.concatenate(cohorts).tolist()) == list(range(30))
-    assert np.all(participations == 1)
-
-
-def test_without_bonuses_it_settles_on_the_fastest():
-    duration_s = np.where(np.arange(12) < 3, 0.05, 5.0)
-    _, participations = play(Pause(3, alpha=0.0, gamma=0.0, zeta=30.0), 200, 12, duration_s)
-    assert set(np.argsort(participations)[-3:].tolist()) == {0, 1, 2}
-    assert participations[:3].min() > 5 * participations[3:].max()
-
-
-def test_a_heavy_generalisation_reward_shares_the_rounds_evenly():
-    duration_s = np.linspace(0.05, 1.0, 10)
-    _, participations = play(Pause(2, alpha=1e6, gamma=0.0), 100, 10, duration_s)
-    assert np.ptp(participations) <= 1
-    assert participations.sum() == 200
+@pytest.mark.parametrize("kind", [*EXACT, "sa-pause", "pause-vanilla-sa"])
+def test_the_cohort_is_the_set_of_greatest_energy(kind):
+    for case in range(60):
+        luck = np.random.default_rng([case, len(kind)])
+        clients = int(luck.integers(1, 8))
+        cohort, samples = int(luck.integers(1, clients + 2)), luck.integers(0, 50, clients) * luck.integers(0, 2)
+        options = {"alpha": float(luck.choice([0, 1, 20])), "beta": float(luck.choice([1, 2, 3]))}
+        options |= {"time_index": str(luck.choice(["paper", "reference-code"]))}
+        options |= {} if kind == "bsfl" else {"gamma": float(luck.choice([0, 5, 40]))}
+        options |= {} if kind in ("bsfl", "pause-genie") else {"zeta": float(luck.choice([1, 3]))}
+        letter = ToTheLetter(samples.tolist(), cohort, luck.random() < 0.7, **options)
+        if kind == "bsfl" and luck.random() < 0.5:
+            letter.factor, options["confidence"] = clients, "crowd"
+        elif kind == "pause-genie":
+            letter.mean_reward = luck.uniform(0.01, 1.0, clients).tolist()
+            options |= {"expected_reward": letter.mean_reward} if luck.random() < 0.5 else {}
+        elif kind not in EXACT:
+            options |= {"iterations": 4, "start": str(luck.choice(["random", "last"]))}
+        selector = SELECTORS.load(kind)(cohort, tau_min_s=TAU_MIN_S, **options)
+        for number in range(1, int(luck.integers(2, 12))):
+            there = np.flatnonzero(luck.random(clients) < luck.choice([1, 0.6]))
+            wanted = None if luck.random() < 0.7 else int(luck.integers(0, clients + 1))
+            known = {"samples": samples[there], "total_samples": int(samples.sum()), "wanted": wanted}
+            known |= {
+                "participations": letter.participations[there],
+                "privacy_budget": BUDGET if letter.private else None,
+            }
+            known["privacy_spent"] = np.array([letter.spent(k) for k in there])
+            if letter.mean_reward is not None:
+                known["oracle"] = {"expected_duration_s": TAU_MIN_S / np.array(letter.mean_reward)[there]}
+            client = selector.select(view_of(there, clients=clients, round=number, **known), rng(number)).client
+            assert client.size == min(cohort if wanted is None else wanted, there.size)
+            if client.size:
+                best = max(letter.energy(members, number) for members in combinations(there.tolist(), client.size))
+                found = letter.energy(client.tolist(), number)
+                assert found[0] == best[0], (case, number)
+                assert kind not in EXACT or found[1] == pytest.approx(best[1], abs=1e-8), (case, number)
+            letter.participations[client] += 1
+            if luck.random() < 0.15:
+                continue  # as after a crash of the server, which counts participations and has heard of nobody
+            duration_s = np.where(luck.random(client.size) < 0.2, 0.03, luck.exponential(0.4, client.size))
+            selector.observe(reports_of(client, duration_s, delivered=luck.random(client.size) < 0.8, number=number))
+            for k, took_s in zip(client.tolist(), duration_s, strict=True):
+                letter.rewards[k].append(TAU_MIN_S / max(took_s, TAU_MIN_S))
 
 
 def test_members_group_by_speed():
@@ -95,16 +105,3 @@ def test_members_group_by_speed():
     mixed = [0 < np.count_nonzero(chosen < 10) < 4 for chosen in cohorts[5:]]
     hypergeometric_mixed = 1 - 2 * math.comb(10, 4) / math.comb(20, 4)
     assert np.mean(mixed) < hypergeometric_mixed / 2
-
-
-def test_memory_is_kept_when_the_crowd_grows():
-    selector = Pause(1, alpha=0.0, gamma=0.0)
-    selector.select(view_of(2), np.random.default_rng(0))
-    selector.observe(reports_of([0], 0.1))
-    selector.observe(reports_of([5], 0.2))
-    ucb = selector.ucb(view_of(6, round=2, participations=np.array([1, 0, 0, 0, 0, 1])))
-    assert ucb[[0, 5]].tolist() == pytest.approx([0.5, 0.25])
-    grown = selector.select(
-        view_of(8, round=2, participations=np.array([1, 0, 0, 0, 0, 1, 0, 0])), np.random.default_rng(0)
-    )
-    assert grown.client[0] not in (0, 5)

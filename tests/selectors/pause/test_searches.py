@@ -7,26 +7,13 @@ import numpy as np
 import pytest
 
 from fedsim.errors import SelectorError
-from fedsim.selectors import OracleView, Pause
 from fedsim.selectors.pause import enumeration as pause_enumeration
 from fedsim.selectors.pause.energy import Terms
 from fedsim.selectors.pause.enumeration import enumerated_cohort
 from fedsim.selectors.pause.genie import PauseGenie, largest_reward_gap, least_difference, regret_bound
-from fedsim.selectors.pause.pause import Bsfl, best_cohort
 from fedsim.selectors.pause.sa_pause import SaPause, VanillaSaPause
 from tests.support.families import by_default
 from tests.support.views import play, reports_of, view_of
-
-
-def terms_of(latency, bonus, m):
-    """Terms whose bonus is the one given: alpha is m and gamma 0."""
-    columns = [np.array(values, dtype=float) for values in (latency, bonus, np.zeros(len(latency)))]
-    return Terms(np.arange(len(latency)), *columns, float(m), 0.0, m)
-
-
-def oracle_view(durations_s, **changes):
-    view = view_of(len(durations_s), privacy_budget=20.0, **changes)
-    return OracleView(**vars(view), expected_duration_s=np.array(durations_s))
 
 
 def test_energy_and_reward_by_hand():
@@ -35,22 +22,6 @@ def test_energy_and_reward_by_hand():
     # (18) of {0, 1}: 0.6 + 2/2 (0.02 + 0.3) + 4/2 (1 + 0.5) = 3.92; (9) with 0.1 and 0.25 s: 0.05/0.25 + 0.32 + 3.
     assert terms.energy(np.array([0, 1])) == pytest.approx(3.92)
     assert terms.reward(np.array([0, 1]), min(0.05 / 0.1, 0.05 / 0.25)) == pytest.approx(3.52)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_enumeration_and_the_exact_method_agree(seed):
-    rng = np.random.default_rng(seed)
-    for _ in range(40):
-        size = int(rng.integers(2, 10))
-        m = int(rng.integers(1, size))
-        ucb, bonus = rng.normal(size=size), rng.normal(size=size) / m
-        ucb[rng.random(size) < 0.3] = math.inf
-        assert enumerated_cohort(ucb, bonus, m, rng).tolist() == best_cohort(ucb, bonus, m, rng).tolist()
-
-
-def test_enumeration_finds_sets_of_negative_energy():
-    chosen = enumerated_cohort(np.array([-3.0, -1.0, -2.0]), np.zeros(3), 2, np.random.default_rng(0))
-    assert chosen.tolist() == [1, 2]
 
 
 @pytest.mark.statistical
@@ -72,27 +43,6 @@ def test_enumeration_draws_among_equal_sets(chunk, monkeypatch):
 def test_enumeration_refuses_what_would_take_for_ever():
     with pytest.raises(SelectorError, match=r"53194089192720 sets of 15 among 60 candidates.*'pause'"):
         enumerated_cohort(np.ones(60), np.zeros(60), 15, np.random.default_rng(0))
-
-
-@pytest.mark.parametrize("kind", [SaPause, VanillaSaPause])
-@pytest.mark.parametrize("start", ["random", "last"])
-def test_long_walks_at_high_temperature_see_the_best_of_few_sets(kind, start):
-    """28 sets, 3,000 iterations: a walk that is nearly random sees all of them."""
-    rng = np.random.default_rng(1)
-    for _ in range(5):
-        terms = terms_of(rng.random(8), rng.random(8), 2)
-        best = max(terms.energy(np.array(s)) for s in itertools.combinations(range(8), 2))
-        chosen = kind(2, kappa=1.0, start=start).search(terms, rng)
-        assert terms.energy(chosen) == pytest.approx(best)
-
-
-@pytest.mark.parametrize("kind", [SaPause, VanillaSaPause])
-def test_the_first_rounds_cover_everybody_and_late_comers_are_taken_in(kind):
-    cohorts, participations = play(kind(5, iterations=20), 6, 30, np.linspace(0.05, 1.0, 30))
-    assert sorted(np.concatenate(cohorts).tolist()) == list(range(30))
-    assert np.all(participations == 1)
-    cohorts, participations = play(kind(4, iterations=400), 3, 10, np.linspace(0.05, 1.0, 10))
-    assert np.all(participations >= 1)  # two untried in round 3: their UCB is no obstacle, their g and p are best
 
 
 @pytest.mark.parametrize("kind", [SaPause, VanillaSaPause])
@@ -154,18 +104,6 @@ def test_first_temperature_of_vanilla_sa(alpha, gamma, kappa, c):
     assert abs(moves_down(selector, gap=c, generalisation_gap=0.0) - expected) < 5 * math.sqrt(expected / 600)
 
 
-def test_the_genie_by_hand():
-    """mu from 0.1, 0.2 and 0.5 s is 0.5, 0.25, 0.1; m = 2 with alpha 0 and gamma 1."""
-    view = oracle_view([0.1, 0.2, 0.5], privacy_spent=np.array([16.0, 14.0, 0.0]))
-    genie = PauseGenie(2, tau_min_s=0.05, alpha=0.0, gamma=1.0)
-    assert genie.latency(view).tolist() == pytest.approx([0.5, 0.25, 0.1])
-    # p = 0.2, 0.3, 1: {0, 1} has 0.25 + 0.25; {0, 2} 0.1 + 0.6; {1, 2} 0.1 + 0.65.
-    assert genie.select(view, np.random.default_rng(0)).client.tolist() == [1, 2]
-    # Had client 2 leaked as much as client 0: 0.25 + 0.25, 0.1 + 0.2, 0.1 + 0.25.
-    drained = oracle_view([0.1, 0.2, 0.5], privacy_spent=np.array([16.0, 14.0, 16.0]))
-    assert genie.select(drained, np.random.default_rng(0)).client.tolist() == [0, 1]
-
-
 def test_the_genie_believes_what_it_is_told_and_needs_to_know():
     genie = PauseGenie(1, alpha=0.0, gamma=0.0, expected_reward=[0.2, 0.9, 0.4])
     assert genie.select(view_of(3), np.random.default_rng(0)).client.tolist() == [1]
@@ -185,20 +123,3 @@ def test_the_bound_of_theorem_3_by_hand():
     expected = [3 * 6.0 * (12 / 0.09 + constant), 3 * 6.0 * (24 / 0.09 + constant)]
     bound = regret_bound(np.array([math.e, math.e**2]), 2, 2.0, 1.0, mu, 0.3)
     np.testing.assert_allclose(bound, expected, rtol=1e-12)
-
-
-def test_bsfl_is_pause_without_privacy():
-    options = {"tau_min_s": 0.05, "alpha": 1.0, "beta": 2.0}
-    bsfl, pause = Bsfl(3, **options), Pause(3, **options, gamma=0.0)
-    duration_s = np.random.default_rng(0).uniform(0.05, 1.0, 15)
-    for ours, theirs in zip(play(bsfl, 60, 15, duration_s)[0], play(pause, 60, 15, duration_s)[0], strict=True):
-        assert ours.tolist() == theirs.tolist()
-
-
-@pytest.mark.parametrize(("confidence", "factor"), [("cohort", 3), ("crowd", 10)])
-def test_bsfl_confidence_by_hand(confidence, factor):
-    bsfl = Bsfl(2, tau_min_s=0.1, confidence=confidence)
-    bsfl.observe(reports_of([0], [0.4]))
-    ucb = bsfl.ucb(view_of([0, 1], clients=10, round=9, participations=np.array([4, 0])))
-    assert ucb[0] == pytest.approx(0.25 + math.sqrt(factor * math.log(8) / 4))
-    assert ucb[1] == math.inf

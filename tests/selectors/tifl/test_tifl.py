@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from fedsim.selectors.tifl.tifl import Profile, Tifl, ranked
+from fedsim.selectors.tifl.tifl import Tifl, ranked
 from tests.support.views import answers_of, check_shares, reports_of, rng, view_of
 
 
@@ -18,38 +18,13 @@ def profiled(selector, latency_s):
     return selector, selector.select(heard, rng()).client.tolist()
 
 
-def test_tiers_are_equal_parts_of_the_clients_by_latency():
-    profile = Profile(3, tries=1, timeout_s=None)
-    profile.make_room(8)
-    profile.learn(np.arange(7), np.array([5.0, 1.0, 4.0, np.nan, 2.0, 3.0, 6.0]))
-    profile.sort()
-    # 1, 4 | 5, 2 | 0, 6 by rank 0..5; client 3 is a dropout and 7 has not been profiled.
-    assert profile.tier.tolist() == [2, 0, 1, -1, 0, 1, 2, -1]
-
-
-def test_a_timeout_counts_with_t_max_and_several_tries_with_their_mean():
-    profile = Profile(2, tries=2, timeout_s=10.0)
-    profile.make_room(3)
-    profile.learn(np.arange(3), np.array([2.0, 7.0, np.nan]))
-    assert profile.open(np.arange(3)).all()
-    profile.learn(np.arange(3), np.array([np.nan, 7.0, np.nan]))
-    assert not profile.open(np.arange(3)).any()
-    profile.sort()
-    # Means: 0 has (2 + 10) / 2 = 6, 1 has 7, 2 never answered.
-    assert profile.tier.tolist() == [0, 1, -1]
-
-
-def test_the_fast_and_the_slow_policy_stay_in_their_tiers():
-    latency_s = [9, 1, 8, 2, 7, 3, 6, 4, 5, 10]
-    assert profiled(Tifl(2, policy="fast"), latency_s)[1] == [1, 3]
-    assert profiled(Tifl(2, policy="slow"), latency_s)[1] == [0, 9]
-
-
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("options", "chance"),
     [
         ({"policy": "uniform"}, [0.2] * 5),
+        ({"policy": "fast"}, [1, 0, 0, 0, 0]),
+        ({"policy": "slow"}, [0, 0, 0, 0, 1]),
         ({"policy": "random"}, [0.7, 0.1, 0.1, 0.05, 0.05]),
         ({"tiers": 2, "probabilities": [1, 3]}, [0.25, 0.75]),
         ({"policy": "adaptive"}, [0.2] * 5),
@@ -74,73 +49,6 @@ def test_ranks_worked_by_hand():
     assert among_equals.tolist() == pytest.approx([part for k in range(20) for part in (40 - k, 20 - k)])
 
 
-def test_accuracy_is_minus_the_mean_last_loss_of_a_tier():
-    selector, _ = profiled(Tifl(1, tiers=2), [1, 2, 3, 4])
-    selector.observe(reports_of([0, 1, 2], loss=[1.0, 3.0, 5.0], delivered=[True, True, False]))
-    selector.observe(reports_of([0], loss=[2.0]))
-    assert selector.accuracy()[0] == -2.5
-    assert math.isnan(selector.accuracy()[1])
-
-
-def second_tier_share(losses):
-    """Return how often the slow tier is drawn after two intervals with these losses of the fast and the slow one."""
-    selector, _ = profiled(Tifl(1, tiers=2, interval=1), [1, 2])
-    for number, (fast, slow) in enumerate(losses, start=2):
-        selector.observe(reports_of([0, 1], loss=[fast, slow], number=number))
-        selector.select(view_of(2, round=number), rng(number))
-    rounds, generator = 1_500, rng(1)
-    return np.mean([selector.select(view_of(2), generator).client[0] for _ in range(rounds)])
-
-
-@pytest.mark.statistical
-def test_probabilities_change_when_the_current_tier_has_not_become_better():
-    tolerance = 5 * math.sqrt(0.25 / 1_500)
-    # Both stand still: the slow tier has the larger loss and gets 2/3.
-    assert abs(second_tier_share([(1.0, 2.0), (1.0, 2.0)]) - 2 / 3) < tolerance
-    # No loss is known in any round: nothing ever changes.
-    assert abs(second_tier_share([(np.nan, np.nan)] * 2) - 1 / 2) < tolerance
-
-
-def test_while_accuracy_rises_nothing_changes():
-    selector, _ = profiled(Tifl(1, tiers=2, interval=1, improvement="absolute"), [1, 2])
-    for number in range(2, 30):
-        selector.observe(reports_of([0, 1], loss=[1 / number, 5 / number], number=number))
-        selector.select(view_of(2, round=number), rng(number))
-        assert selector._chance.tolist() == [0.5, 0.5]
-    selector.observe(reports_of([0, 1], loss=[1.0, 5.0]))
-    selector.select(view_of(2, round=30), rng())
-    assert selector._chance.tolist() == [1 / 3, 2 / 3]
-
-
-def test_credits_limit_how_often_a_tier_is_drawn():
-    selector, first = profiled(Tifl(1, tiers=2, credits=3), [1, 2])
-    drawn = first + [int(selector.select(view_of(2), rng(seed)).client[0]) for seed in range(5)]
-    assert sorted(drawn) == [0, 0, 0, 1, 1, 1]
-    # All are spent: the round takes place all the same.
-    assert selector.select(view_of(2), rng()).client.size == 1
-
-
-def test_a_small_tier_is_filled_up_from_its_neighbours_the_faster_first():
-    """Tiers of two, the third is drawn and one of its clients is there: then comes the second tier, then the fourth."""
-    selector, _ = profiled(Tifl(3, tiers=5, policy="uniform"), np.arange(10))
-    selector._chance = np.array([0, 0, 1.0, 0, 0])
-    assert selector.select(view_of([0, 2, 4, 6, 9], clients=10), rng()).client.tolist() == [2, 4, 6]
-    assert selector.select(view_of([0, 2, 4, 6, 9], clients=10, wanted=2), rng()).client.tolist() == [2, 4]
-    assert selector.select(view_of([4], clients=10), rng()).client.tolist() == [4]
-    assert selector.select(view_of([0, 1], clients=10), rng()).client.tolist() == [0, 1]
-
-
-def test_profiling_in_rounds_takes_those_that_were_profiled_least():
-    selector, seen = Tifl(2, tiers=2, profiling="rounds", policy="fast"), []
-    assert selector.probe(view_of(5), rng()) is None
-    for number in range(1, 4):
-        client = selector.select(view_of(5, round=number), rng(number)).client
-        seen += client.tolist()
-        selector.observe(reports_of(client, duration_s=client + 1.0, number=number))
-    assert set(seen) == set(range(5))
-    assert selector.select(view_of(5, round=4), rng()).client.tolist() in ([0, 1], [0, 2], [1, 2])
-
-
 def test_only_newcomers_are_asked():
     selector, _ = profiled(Tifl(2), [1, 2, 3])
     assert selector.probe(view_of(3), rng()) is None
@@ -150,61 +58,6 @@ def test_only_newcomers_are_asked():
     asking = Tifl(2, down_bits=3.0, up_bits=5.0, timeout_s=7.0).probe(view_of(5), rng())
     assert (asking.down_bits, asking.up_bits, asking.wait_s, asking.samples) == (3.0, 5.0, 7.0, None)
     assert Tifl(2, timeout_s=None).probe(view_of(5), rng()).wait_s is None
-
-
-def test_probabilities_are_looked_at_every_so_many_rounds():
-    """I = 3: losses are known in round 4 and compared in round 7; an asynchronous server selects twice in a round."""
-    selector, _ = profiled(Tifl(1, tiers=2, interval=3), [1, 2])
-    changed = []
-    for number in range(2, 10):
-        selector.observe(reports_of([0, 1], loss=[1.0, 2.0], number=number))
-        for _ in range(2):
-            selector.select(view_of(2, round=number), rng(number))
-        changed.append(selector._chance[0] != 0.5)
-    assert changed == [False] * 5 + [True] * 3
-
-
-def test_latency_is_work_and_upload():
-    selector, view = Tifl(1, tiers=3, policy="fast"), view_of(3)
-    asked = selector.probe(view, rng()).client
-    heard = answers_of(asked, compute_s=[1.0, 2.0, 3.0], uplink_s=[9.0, 2.0, 2.0])
-    assert selector.select(view_of(3, answers=heard), rng()).client.tolist() == [1]
-
-
-def test_tiers_without_credits_are_not_ranked():
-    """Three tiers that stand still; the worst has no credit, so that the other two share three parts."""
-    selector, _ = profiled(Tifl(1, tiers=3, interval=1, credits=9), [1, 2, 3])
-    selector._credits[2] = 0
-    for number in (2, 3):
-        selector.observe(reports_of([0, 1, 2], loss=[1.0, 2.0, 3.0], number=number))
-        selector.select(view_of(3, round=number), rng(number))
-    assert selector._chance == pytest.approx(np.array([1, 2, 0]) / 3)
-
-
-def test_whoever_leaves_while_it_is_asked_is_asked_again_and_whoever_is_silent_is_not():
-    """Asked are 0 to 3; 1 has left when the answers of 0 and 3 are in, and 2 is there but has not answered."""
-    selector = Tifl(1, tiers=2)
-    asked = selector.probe(view_of(4), rng()).client
-    assert asked.tolist() == [0, 1, 2, 3]
-    answers = answers_of([0, 3], compute_s=[1.0, 2.0], uplink_s=[1.0, 2.0])
-    selector.select(view_of([0, 2, 3], clients=4, answers=answers), rng())
-    assert selector.probe(view_of(4, round=2), rng()).client.tolist() == [1]
-    assert selector._profile.tier.tolist() == [0, -1, -1, 1]
-
-
-@pytest.mark.parametrize(
-    ("improvement", "changed"), [("absolute", [False, False, True]), ("relative", [False, True, True])]
-)
-def test_a_tier_is_compared_with_itself_or_with_the_mean_of_all(improvement, changed):
-    """The fast tier alone is drawn. Its loss falls by 0.1 where the mean falls by 0.2, and then rises."""
-    selector, _ = profiled(Tifl(1, tiers=2, interval=1, improvement=improvement), [1, 2])
-    found = []
-    for number, (fast, slow) in enumerate([(1.0, 2.0), (0.9, 1.7), (1.1, 1.7)], start=2):
-        selector._chance, selector._tier = np.array([1.0, 0.0]), 0
-        selector.observe(reports_of([0, 1], loss=[fast, slow], number=number))
-        selector.select(view_of(2, round=number), rng(number))
-        found.append(selector._chance.tolist() != [1.0, 0.0])
-    assert found == changed
 
 
 def test_the_round_s_time_limit_is_t_max_unless_another_is_given():
@@ -238,3 +91,108 @@ def test_an_evaluation_asks_all_clients_in_tiers_every_so_many_rounds():
     assert selector.accuracy().tolist() == [-1.0, -2.0]
     static, _ = profiled(Tifl(1, tiers=2, policy="fast", evaluation="probe"), [1, 2])
     assert static.probe(view_of(2, round=2), rng()) is None
+
+
+class ToTheLetter:
+    """Profiles, tiers and Algorithm 2 of TiFL, in dictionaries; options are the selector's."""
+
+    def __init__(self, tiers, options):
+        self.tiers, self.options, self.tries, self.latency_s = tiers, options, {}, {}
+        self.chance, self.credits = np.full(tiers, 1 / tiers), np.full(tiers, float(options["credits"] or math.inf))
+        self.loss, self.before, self.last, self.begun, self.due = {}, np.full(tiers, np.nan), -1, 0, 0
+
+    def learn(self, client, took_s):
+        """A try without an answer within T_max counts with T_max, where there is one."""
+        most, self.tries[client] = self.options["timeout_s"] or math.inf, self.tries.get(client, 0) + 1
+        heard = took_s is not None and took_s <= most
+        if heard or most < math.inf:
+            self.latency_s.setdefault(client, []).append((took_s if heard else most, heard))
+
+    def open(self, client):
+        return [k for k in client if self.tries.get(k, 0) < self.options["tries"]]
+
+    def tier(self):
+        heard = {k: tries for k, tries in self.latency_s.items() if any(answered for _, answered in tries)}
+        mean_s = {k: np.mean([took_s for took_s, _ in tries]) for k, tries in heard.items()}
+        rising = sorted(mean_s, key=lambda k: (mean_s[k], k))
+        return {k: place * self.tiers // len(rising) for place, k in enumerate(rising)}
+
+    def adapt(self, number):
+        self.begun = self.begun or number
+        if number - self.begun < self.due:
+            return
+        self.due = ((number - self.begun) // self.options["interval"] + 1) * self.options["interval"]
+        tier, now = self.tier(), np.full(self.tiers, np.nan)
+        for one in range(self.tiers):
+            told = [-self.loss[k] for k in self.loss if tier.get(k) == one]
+            now[one] = np.mean(told) if told else np.nan
+        risen = (now - self.before)[~np.isnan(now + self.before)]
+        common = risen.mean() if self.options["improvement"] == "relative" and risen.size else 0.0
+        if self.last >= 0 and now[self.last] - self.before[self.last] <= common:
+            self.chance = ranked(now, self.credits > 0)
+        self.before = now
+
+
+class Noted(Tifl):
+    """Keeps the tier that is drawn in a round."""
+
+    drawn = ()
+
+    def _draw(self, *given):
+        self.drawn = (super()._draw(*given),)
+        return self.drawn[0]
+
+
+@pytest.mark.parametrize("profiling", ["probe", "rounds"])
+def test_tifl_to_the_letter(profiling):
+    for case in range(100):
+        luck = np.random.default_rng([case, len(profiling)])
+        clients, tiers = int(luck.integers(2, 16)), int(luck.integers(1, 6))
+        options = {"interval": int(luck.integers(1, 4)), "credits": luck.choice([None, 1, 3])}
+        options |= {"tries": int(luck.integers(1, 3)), "timeout_s": luck.choice([None, 2.0])}
+        options |= {"improvement": str(luck.choice(["relative", "absolute"]))}
+        selector = Noted(int(luck.integers(1, clients + 1)), tiers=tiers, profiling=profiling, **options)
+        letter = ToTheLetter(tiers, options)
+        for number in range(1, 14):
+            there = np.flatnonzero(luck.random(clients) < luck.choice([1, 0.7])).tolist()
+            probe, answers = selector.probe(view_of(there, clients=clients, round=number), rng(number)), None
+            asked = letter.open(there) if profiling == "probe" else []
+            assert asked == ([] if probe is None else probe.client.tolist())
+            present = [k for k in there if luck.random() < 0.9]
+            if asked:
+                heard = [k for k in asked if k in present and luck.random() < 0.8]
+                work_s, up_s = luck.exponential(size=(2, len(heard)))
+                answers = answers_of(heard, compute_s=work_s, uplink_s=up_s)
+                took_s = dict(zip(heard, work_s + up_s, strict=True))
+                for k in (k for k in asked if k in present):  # whoever has left is asked again
+                    letter.learn(k, took_s.get(k))
+            selector.drawn = ()
+            credits_left = letter.credits.copy()
+            view = view_of(present, clients=clients, round=number, answers=answers)
+            client, tier = selector.select(view, rng(number)).client.tolist(), letter.tier()
+            size, newcomers = min(selector.cohort, len(present)), letter.open(present)
+            assert len(set(client)) == size
+            if not size:
+                continue
+            if profiling == "rounds" and newcomers:
+                least = sorted(letter.tries.get(k, 0) for k in present)[:size]
+                assert sorted(letter.tries.get(k, 0) for k in client) == least
+                assert not selector.drawn
+            elif tier.keys() & set(present):
+                letter.adapt(number)
+                assert selector._chance == pytest.approx(letter.chance), (case, number)
+                (letter.last,) = selector.drawn
+                possible = [k for k in {tier[k] for k in present if k in tier} if letter.chance[k] and credits_left[k]]
+                assert letter.last in possible or not possible
+                letter.credits[letter.last] = max(letter.credits[letter.last] - 1, 0)
+                away = {
+                    k: abs(tier[k] - letter.last) + (tier[k] > letter.last) / 2 if k in tier else 99 for k in present
+                }
+                assert sorted(away[k] for k in client) == sorted(away.values())[:size]
+            duration_s, loss = luck.exponential(size=(2, size))
+            delivered = luck.random(size) < 0.8
+            selector.observe(reports_of(client, duration_s, delivered=delivered, loss=loss, number=number))
+            for k, took, arrived, value in zip(client, duration_s, delivered, loss, strict=True):
+                letter.loss |= {k: value} if arrived else {}
+                if profiling == "rounds" and letter.open([k]):
+                    letter.learn(k, took if arrived else None)

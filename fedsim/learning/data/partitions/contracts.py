@@ -4,7 +4,6 @@ All draws come from the stream ``"split"``; those that round shares to whole num
 ``"split-rounding"`` and ``"split-ties"``.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Final, Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -85,27 +84,24 @@ class UserPartition(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """One array of distinct sample numbers for each client, none of them in two."""
-
-    def __call__(self, answer: object, given: Given) -> list[IntArray]:
-        clients, samples = given["clients"], given["labels"].size
-        if not isinstance(answer, list | tuple) or len(answer) != clients:
-            raise AnswerError(in_words(answer), f"a list of {clients} arrays of sample numbers")
-        number = Numbers(None, least=0, most=samples - 1, dtype=np.int64)
-        parts: list[IntArray] = []
-        for client, part in enumerate(answer):
-            try:
-                parts.append(number(part, given))
-            except AnswerError as error:
-                raise AnswerError(f"{error.found} for client {client}", error.allowed) from None
-            if parts[-1].ndim != 1:
-                raise AnswerError(f"{in_words(part)} for client {client}", "arrays of one dimension")
-        counted = np.bincount(np.concatenate(parts), minlength=samples)
-        if counted.max(initial=0) > 1:
-            raise AnswerError(f"sample {int(counted.argmax())} twice", "each sample at most once")
-        return parts
+def _parts(answer: object, given: Given) -> list[IntArray]:
+    """Check one array of distinct sample numbers for each client, none of them in two."""
+    clients, samples = given["clients"], given["labels"].size
+    if not isinstance(answer, list | tuple) or len(answer) != clients:
+        raise AnswerError(in_words(answer), f"a list of {clients} arrays of sample numbers")
+    number = Numbers(None, least=0, most=samples - 1, dtype=np.int64)
+    parts: list[IntArray] = []
+    for client, part in enumerate(answer):
+        try:
+            parts.append(number(part, given))
+        except AnswerError as error:
+            raise AnswerError(f"{error.found} for client {client}", error.allowed) from None
+        if parts[-1].ndim != 1:
+            raise AnswerError(f"{in_words(part)} for client {client}", "arrays of one dimension")
+    counted = np.bincount(np.concatenate(parts), minlength=samples)
+    if counted.max(initial=0) > 1:
+        raise AnswerError(f"sample {int(counted.argmax())} twice", "each sample at most once")
+    return parts
 
 
 @runtime_checkable
@@ -123,7 +119,7 @@ class AssignsTests(Partition, Protocol):
         ...
 
 
-PARTITION: Final = Contract("split", AssignsTests, {"assign": _Parts(), "assign_tests": _Parts()})
+PARTITION: Final = Contract("split", AssignsTests, {"assign": _parts, "assign_tests": _parts})
 
 
 def assigned(split: Partition, data: Dataset, clients: int, streams: Streams) -> list[IntArray]:

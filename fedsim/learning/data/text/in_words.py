@@ -152,7 +152,6 @@ class InWords(InFiles):
         classes: int,
         place: Path,
     ) -> Dataset:
-        """Return texts of a file as a set, of which some are for training."""
         check_parts(path, train)
         words = [words_of(text) for text in texts]
         vocabulary = vocabulary_of((text for text, use in zip(words, train, strict=True) if use), self.vocabulary)

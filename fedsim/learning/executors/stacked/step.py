@@ -43,7 +43,7 @@ class ModelsOfSlots:
         self._trained, self._moving = len(trained), len(moving)
         split = torch.split(self.numbers, [shape.numel() for shape in self._shapes], dim=1)
         self._arrays = [piece.view(slots, *shape) for piece, shape in zip(split, self._shapes, strict=True)]
-        self.buffers = self._arrays[self._trained :]
+        self.trained, self.buffers = self._arrays[: self._trained], self._arrays[self._trained :]
         self._arrays += [one.repeat(slots, *[1] * one.dim()) for _, one in frozen]
         self._steps: dict[int, Run] = {}
         self.draws = _Draws(slots)
@@ -58,7 +58,7 @@ class ModelsOfSlots:
         return draws
 
     def step(self, images: Tensor, weights: Tensor, targets: Tensor) -> Sequence[Tensor]:
-        """Return gradients of shape (slots, p), log-probabilities or losses of samples, and the buffers afterwards."""
+        """Return the gradients of `trained`, log-probabilities or losses of samples, and the buffers afterwards."""
         return self._steps[images.shape[1]](images, weights, targets)
 
     def mixes(self, images: Tensor, targets: Tensor) -> tuple[bool, bool]:
@@ -105,8 +105,7 @@ class ModelsOfSlots:
             slopes, shown = powers * (weights / total) + targets, shifted - total.log()
         slopes_of = zip(own, _gradients(found, own, slopes), strict=True)
         known = [torch.zeros_like(one) if slope is None else slope for one, slope in slopes_of]
-        flat = torch.cat([one.reshape(self.slots, -1) for one in known], dim=1)
-        return [flat, shown, *(one.detach() for one in after)]
+        return [*known, shown, *(one.detach() for one in after)]
 
 
 class _Draws:

@@ -14,6 +14,7 @@ from fedsim.learning.executors.batches import Batches, Samples
 from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
 from fedsim.learning.executors.objective import tried
 from fedsim.learning.executors.optimizers import Optimizer
+from fedsim.learning.executors.spreading import unlike
 from fedsim.learning.executors.stacked.step import ModelsOfSlots
 from fedsim.learning.models.inputs import tensor
 from fedsim.learning.models.settings import own_name
@@ -42,7 +43,7 @@ class SlotTraining:
         self, models: ModelsOfSlots, samples: Samples, setup: TrainingSetup, few: "SlotTraining | None" = None
     ) -> None:
         self._models, self._samples, self._setup, self._few = models, samples, setup, few
-        self._optimizer = Optimizer(models.numbers[:, : models.count], setup)
+        self._optimizer = Optimizer(models.numbers[:, : models.count], setup, models.trained)
         self._recorded, self._checked = set[int](), set[int]()
         self.padded_to: int | None = few.padded_to if few else self._find_padding()
 
@@ -62,7 +63,10 @@ class SlotTraining:
         which, sizes = table.timeline(models.slots, padded_to)
         for size in sorted(set(sizes.tolist())):  # NumPy's `unique` imports its masked arrays
             self._check(size)
-        models.numbers[slots] = tensor(np.stack([job.base for job in jobs]))
+        unlikes, places = unlike(jobs)
+        bases = list(map(tensor, unlikes))
+        for slot, place in enumerate(places):
+            models.numbers[slot] = bases[place]
         self._optimizer.start(slots, [job.state for job in jobs], [job.offset for job in jobs])
         if padded_to is None:
             models.draws.begin([one.seed for one in batches])
@@ -79,8 +83,9 @@ class SlotTraining:
                 if padded_to is None:
                     models.draws.active = np.flatnonzero(now != _IDLE).tolist()
                     waiting = np.flatnonzero((now[slots] == _IDLE) & (last > step)).tolist()
-                gradient, one, *buffers = models.step(*batch)
-                self._optimizer.step(gradient, waiting, None if rates is None else rates[now])
+                stepped, count = models.step(*batch), len(models.trained)
+                one, *buffers = stepped[count:]
+                self._optimizer.step_of_arrays(stepped[:count], waiting, None if rates is None else rates[now])
                 for piece, after in zip(models.buffers, buffers, strict=True):
                     piece[models.draws.active] = after[models.draws.active]
                 found.append(one)
@@ -97,8 +102,8 @@ class SlotTraining:
         self, slots: Sequence[int], jobs: Sequence[TrainingJob]
     ) -> Iterator[tuple[int, tuple[Vector, dict[str, Vector]]]]:
         """Yield slots with what their clients have learned, and the states of their optimisers."""
-        for slot, model in zip(slots, self._models.numbers[slots].numpy(), strict=True):
-            difference = read_only(model - jobs[slot].base)
+        for slot in slots:
+            difference = read_only(self._models.numbers[slot].numpy() - jobs[slot].base)
             yield slot, (difference, self._optimizer.state(slot) if self._setup.local.keep_optimizer_state else {})
 
     def _chunks(self, sizes: IntArray) -> Iterator[slice]:

@@ -2,7 +2,8 @@
 
 import copy
 import itertools
-from typing import Any
+from types import FunctionType
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +13,11 @@ from fedsim.code_digest import ContentPickler, content_digest, stand_in
 from fedsim.errors import FedsimError, PartError
 from fedsim.learning.data.shapes import Shape
 from fedsim.learning.models.inputs import blank
+
+_LIBRARIES: Final = ("fedsim", "torch", "torchvision")
+_HOOKS: Final = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_DRAWING: Final = (nn.FractionalMaxPool2d, nn.FractionalMaxPool3d)
+"""Layers of torch's that draw in evaluations too, which no seed is set for without a sandbox."""
 
 
 def content_of(value: Any) -> str:
@@ -32,6 +38,25 @@ class _ModulePickler(ContentPickler):
         return super().reducer_override(value)
 
 
+def is_own_layer(module: nn.Module) -> bool:
+    """Return whether code of a user's runs with a layer, which may have a state beside its numbers."""
+    own = vars(module)
+    hooks = (hook for name in _HOOKS for hook in own[name].values())
+    return (
+        not _is_known(type(module))
+        or isinstance(module, _DRAWING)
+        or "forward" in own
+        or not all(map(_is_known, hooks))
+        or any(one._backward_hooks or one._post_accumulate_grad_hooks for one in module.parameters(recurse=False))
+    )
+
+
+def _is_known(code: Any) -> bool:
+    """Return whether a class or a function is of a library whose layers have no state beside their numbers."""
+    home: str | None = code.__module__ if isinstance(code, type | FunctionType) else None
+    return home is not None and home.partition(".")[0] in _LIBRARIES
+
+
 def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tuple[str, ...]:
     """Refuse a module that fails on a blank sample, has other scores than the task asks for, or nothing to train.
 
@@ -44,7 +69,8 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tu
     if not any(one.requires_grad for one in module.parameters()):
         raise PartError(f"model {name} has no parameter that is trained", "allowed: one with requires_grad at least")
     try:
-        tried = copy.deepcopy(module).eval()
+        # A pass leaves nothing behind in layers of libraries, which take long to copy.
+        tried = (copy.deepcopy(module) if any(map(is_own_layer, module.modules())) else module).eval()
     except Exception as error:
         fault = f"model {name} cannot be copied ({type(error).__name__}: {error})"
         raise PartError(fault, "allowed: attributes that can be copied, so that each client begins alike") from error
@@ -54,6 +80,7 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tu
     def begins(part: nn.Module, _: object) -> None:
         begun[id(part)] = next(count)
 
+    kind = torch.get_default_dtype()
     try:
         with torch.no_grad(), nn.modules.module.register_module_forward_pre_hook(begins):
             scores = tried(blank(shape))
@@ -61,6 +88,9 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tu
         raise
     except FAILURES as failure:
         raise attributed(failure) or failed(f"model {name}", "forward", failure) from failure
+    if (other := torch.get_default_dtype()) != kind:
+        torch.set_default_dtype(kind)
+        raise PartError(f"model {name}: forward sets the default type of torch to {other}", "allowed: to leave it")
     allowed = f"allowed: a tensor of shape (n, {outputs}) or (n, ..., {outputs}) for n samples, as the task asks for"
     if not isinstance(scores, Tensor):
         raise PartError(f"model {name} gave {type(scores).__name__}", allowed)
@@ -72,10 +102,13 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tu
 
 def _place(array: str, module: nn.Module, begun: dict[int, int]) -> int:
     """Return when the layer that owns an array, or the nearest one around it, begins; 0 if none does."""
-    owner = array
+    owner, layers = array, dict(module.named_modules(remove_duplicate=False))
     while owner:
         owner = owner.rpartition(".")[0]
-        if (number := begun.get(id(module.get_submodule(owner)))) is not None:
+        if owner not in layers:
+            fault = f"model {type(module).__name__}: state_dict has an array {array}, and there is no layer {owner}"
+            raise PartError(fault, "allowed: a state_dict with the names of the module's parameters and buffers")
+        if (number := begun.get(id(layers[owner]))) is not None:
             return number
     return 0
 

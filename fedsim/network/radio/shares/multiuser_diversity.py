@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import cache, partial
 from typing import Final, NamedTuple
@@ -21,6 +21,11 @@ _LEVELS: Final = 32
 _PLACES: Final = 100  # up to 1e8 clients
 _NO_LIMIT: Final = 1e12
 """Density of a client's power beyond which the smallest share of a band has all of it."""
+_TOLD_DB: Final = 0.05
+"""Distance up to which a limit of density is told by the SNR."""
+_KIND_DB: Final = 0.05
+_LIMIT_DB: Final = 0.2
+_CLOSE: Final = 1e-12
 
 
 def efficiency_of_best(rate: RateLaw, fading: Fading, snr: FloatArray, users: int) -> FloatArray:
@@ -69,8 +74,11 @@ class GainTable(ABC):
                 among = self.efficiency(_users(place))
                 gain = np.ones_like(among)
                 np.divide(among, self.alone, out=gain, where=self.alone > 0)
-                self._curves[place] = np.interp(self._fine_db, self.level_db, gain)
+                self._curves[place] = self._of_kinds(gain)
         return self._curves[first:end]
+
+    def _of_kinds(self, gain: FloatArray) -> FloatArray:
+        return np.interp(self._fine_db, self.level_db, gain)
 
     def row(self, place: int) -> Sequence[float]:
         """Return the gain of every kind at one place, to look up single ones."""
@@ -102,19 +110,37 @@ class DiversityGain(GainTable):
 
 
 class ShareGain(GainTable):
-    """The gain of a client that has the n-th part of the band and more power in each of its hertz."""
+    """The gain of a client that has the n-th part of the band and more power in each of its hertz.
+
+    Where clients have the same power, their SNR tells the limit of its density, and clients of about one SNR are a
+    kind. Where it does not, as among phones and sensors, clients of about one SNR and one limit are.
+    """
 
     def __init__(self, rate: RateLaw, fading: Fading, snr: FloatArray, densest: FloatArray) -> None:
         super().__init__(rate, fading, snr)
-        alive = snr > 0
-        order = np.argsort(snr[alive])
-        snr_db, limit_db = linear_to_db(snr[alive][order]), linear_to_db(np.minimum(densest[alive][order], _NO_LIMIT))
-        limited = np.interp(self.level_db, snr_db, limit_db) if snr_db.size else np.zeros_like(self.level_db)
+        alive = np.flatnonzero(snr > 0)
+        client = alive[np.argsort(snr[alive])]
+        snr_db, limit_db = linear_to_db(snr[client]), linear_to_db(np.minimum(densest[client], _NO_LIMIT))
+        limited = np.interp(self.level_db, snr_db, limit_db) if client.size else np.zeros_like(self.level_db)
+        self._told = bool(np.all(np.abs(np.interp(snr_db, self.level_db, limited) - limit_db) < _TOLD_DB))
+        if not self._told:
+            cell = np.stack([np.rint(snr_db / _KIND_DB), np.rint(limit_db / _LIMIT_DB)])
+            _, first, kind = np.unique(cell, axis=1, return_index=True, return_inverse=True)
+            self.level_db, limited = snr_db[first], limit_db[first]
+            efficiency = rate.mean_efficiency(snr[client], fading)
+            self.alone = efficiency[first]
+            self.kind = partial(_nearest, (efficiency * (1 - _CLOSE)).tolist(), kind.ravel().tolist())
+            self._curves = np.zeros((_PLACES, first.size))
         self._densest = db_to_linear(limited)
 
+    def _of_kinds(self, gain: FloatArray) -> FloatArray:
+        return super()._of_kinds(gain) if self._told else gain
+
     def efficiency(self, users: int) -> FloatArray:
-        density = np.minimum(float(users), self._densest)
-        return efficiency_of_best(self.rate, self.fading, db_to_linear(self.level_db) * density, 1)
+        snr = db_to_linear(self.level_db) * np.minimum(float(users), self._densest)
+        if self._told:
+            return efficiency_of_best(self.rate, self.fading, snr, 1)
+        return self.rate.mean_efficiency(snr, self.fading)
 
 
 class Window(NamedTuple):
@@ -151,6 +177,10 @@ def _place(users: int) -> tuple[int, float]:
     place = _EXACT_USERS - 1 + step
     fewer, more = _users(place), _users(place + 1)
     return place, math.log(users / fewer) / math.log(more / fewer)
+
+
+def _nearest(known: Sequence[float], kind: Sequence[int], efficiency: float) -> int:
+    return kind[max(0, bisect_right(known, efficiency) - 1)]
 
 
 def _middles(rising: FloatArray) -> FloatArray:

@@ -141,7 +141,6 @@ def _effective_snr(snr: FloatArray) -> FloatArray:
 
 
 def _tensor(values: Any) -> Any:
-    """Return an array as a tensor of Sionna's library, made by one that it has."""
     return _abstraction().bler_table_interp.new_tensor(np.asarray(values, dtype=np.float32))
 
 

@@ -39,7 +39,6 @@ class IndoorOffice(Scenario38901):
     office: Literal["mixed", "open"] = "mixed"
 
     def los_probability(self, distance_m: ArrayLike) -> FloatArray:
-        """Return the probability for an office: 1 nearby, then two exponentials."""
         distance = np.asarray(distance_m, dtype=np.float64)
         near, knee, share, first, second = (
             (1.2, 6.5, 0.32, 4.7, 32.6) if self.office == "mixed" else (5.0, 49.0, 0.54, 70.8, 211.7)
@@ -58,7 +57,6 @@ class IndoorOffice(Scenario38901):
         return np.asarray(32.4 + 17.3 * np.log10(slant) + 20 * math.log10(self._carrier_ghz))
 
     def nlos_loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return PL_InH-NLOS in dB, never below PL_InH-LOS."""
         slant = self._slant_m(self._ground_m(distance_m))
         loss = 38.3 * np.log10(slant) + 17.30 + 24.9 * math.log10(self._carrier_ghz)
         return np.maximum(loss, self.los_loss_db(distance_m))

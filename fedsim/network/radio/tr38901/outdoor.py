@@ -130,7 +130,6 @@ class OutdoorScenario(Scenario38901):
         return np.where(los, *self._drawn_db(distance_m, client, site, streams)), los
 
     def _deep_m(self, client: IntArray, site: int | IntArray, streams: Streams) -> FloatArray:
-        """Return d_2D-in of clients in buildings, in metres."""
         if self.penetration == "single-frequency":
             return self.deepest_m * streams.uniform("indoor-distance", client, 2 + site)
         one, other = (streams.uniform("indoor-distance", client, k) for k in (0, 1))
@@ -148,7 +147,6 @@ class OutdoorScenario(Scenario38901):
     def _drawn_db(
         self, distance_m: FloatArray, client: IntArray, site: int | IntArray, streams: Streams
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the path losses in dB with and without a line of sight."""
         return self.los_loss_db(distance_m), self.nlos_loss_db(distance_m)
 
 
@@ -241,7 +239,6 @@ class UrbanMicro(UrbanScenario):
         return self._two_slopes_db(ground, 32.4, 21.0, 9.5, self.breakpoint_m())
 
     def nlos_loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return PL_UMi-NLOS in dB, never below PL_UMi-LOS."""
         slant = self._slant_m(self._ground_m(distance_m))
         loss = 35.3 * np.log10(slant) + 22.4 + 21.3 * math.log10(self._carrier_ghz) - 0.3 * (self.client_height_m - 1.5)
         return np.maximum(loss, self.los_loss_db(distance_m))
@@ -278,7 +275,6 @@ class UrbanMacro(UrbanScenario):
         return self._two_slopes_db(ground, 28.0, 22.0, 9.0, self.breakpoint_m(environment_height_m))
 
     def nlos_loss_db(self, distance_m: ArrayLike, environment_height_m: ArrayLike = 1.0) -> FloatArray:
-        """Return PL_UMa-NLOS in dB, never below PL_UMa-LOS."""
         slant = self._slant_m(self._ground_m(distance_m))
         loss = 13.54 + 39.08 * np.log10(slant) + 20 * math.log10(self._carrier_ghz) - 0.6 * (self.client_height_m - 1.5)
         return np.maximum(loss, self.los_loss_db(distance_m, environment_height_m))

@@ -68,7 +68,6 @@ class RuralMacro(OutdoorScenario):
         return np.where(ground <= knee, self._near_loss_db(slant), beyond)
 
     def nlos_loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return PL_RMa-NLOS in dB, never below PL_RMa-LOS."""
         slant = self._slant_m(self._ground_m(distance_m))
         base, roof = self.base_height_m, self.building_height_m
         loss = (

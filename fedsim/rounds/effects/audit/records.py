@@ -51,7 +51,6 @@ class Records:
 
 
 def refuse(broken: str, wrong: BoolArray, number: int, records: Records, told: Callable[[int], str]) -> None:
-    """Refuse participations that break a rule."""
     if wrong.any():
         i = int(np.flatnonzero(wrong)[0])
         raise AuditError(f"round {number}, client {records.client[i]}: {broken}: {told(i)}")

@@ -89,7 +89,6 @@ class PrivacyBudget(Effect):
         return {} if plan.cohort is None and plan.question is None else {"epsilon": charged(plan, members)}
 
     def of_round(self, tables: Tables, number: int) -> Mapping[str, float | None]:
-        """Return what clients have spent so far."""
         accountant, whole = self.accountant, self._member is _ALL
         spent = accountant.spent[self._member]
         return {
@@ -136,7 +135,6 @@ def charged(plan: Plan, members: IntArray) -> FloatArray:
 
 
 def accountant_of(effects: Effects) -> PrivacyAccountant | None:
-    """Return the accounts of a run's clients; None without privacy."""
     budget = effects.of(PrivacyBudget)
     return None if budget is None else budget.accountant
 

@@ -9,6 +9,7 @@ from fedsim.learning.data.partitions.local_tests import Divided
 from fedsim.learning.data.partitions.sizes import EqualPartition, SizesPartition
 from fedsim.results.summary import rows, summarise
 from fedsim.streams import Streams
+from tests.support.short_runs import of_learning
 from tests.support.tiny_images import Tiny
 from tests.support.tiny_targets import TinyTargets
 
@@ -46,8 +47,6 @@ def test_targets_that_are_no_labels_are_divided_by_sizes():
 
 
 class Odd(EqualPartition):
-    """A split of a user's own that says which test samples are whose."""
-
     def assign_tests(self, labels, classes, clients, streams):
         return [np.arange(client, 8, clients) for client in range(clients)]
 
@@ -70,9 +69,8 @@ def test_coin_flips_are_not_learned_on_samples_that_nobody_trains_on(executor):
     }
     for share in (0.0, 0.25):
         split = {"kind": "equal", "test_share": share}
-        tables = {"learning": {**learning, "split": split}, "network": "pause-two-speed", "selector": "all"}
-        tables |= {"name": "coins", "crowd": {"clients": 4}, "rounds": {"count": 12}}
-        history = simulate({**tables, "results": {"evaluate_clients": "last"}}, store=False, executor=executor)
+        tables = {"rounds": 12, "cohort": None, "results": {"evaluate_clients": "last"}}
+        history = simulate(of_learning({**learning, "split": split}, **tables), store=False, executor=executor)
         row = history.evaluations.to_pylist()[-1]
         assert 0.3 < row["accuracy"] < 0.7
         assert (row["model"], row["judged_on"]) == ("own", "held-out" if share else "part-of-test-set")

@@ -6,21 +6,7 @@ import pytest
 from fedsim.network import ModulationAndCoding, Rayleigh, Shannon
 from fedsim.network.radio.shares.fair_gain import FairGain, powers
 from fedsim.network.radio.shares.multiuser_diversity import DiversityGain
-
-
-def scheduled(law, snr, blocks=20_000, window=2000):
-    """Return mean efficiencies and shares of time: in each block the largest rate over its average so far."""
-    rng = np.random.default_rng(1)
-    average, served, times = np.full(snr.size, 1e-3), np.zeros(snr.size), np.zeros(snr.size)
-    rates = law.efficiency(snr * rng.exponential(size=(blocks, snr.size)))
-    for block, rate in enumerate(rates):
-        best = int(np.argmax(rate / average))
-        average *= 1 - 1 / window
-        average[best] += rate[best] / window
-        if block >= blocks // 5:
-            served[best] += rate[best]
-            times[best] += 1
-    return served / (blocks - blocks // 5), times / (blocks - blocks // 5)
+from tests.support.step_by_step import scheduled_by_rate_over_average
 
 
 @pytest.mark.parametrize("law", [Shannon(ceiling="none"), ModulationAndCoding(table="64qam")], ids=["shannon", "cqi"])
@@ -29,7 +15,8 @@ def test_gains_are_those_of_a_scheduler_at_unlike_snrs(law):
     level_db = np.linspace(0.0, 20.0, 10)
     snr = 10 ** (level_db / 10)
     fair, relative = FairGain(law, Rayleigh(), snr), DiversityGain(law, Rayleigh(), snr)
-    served, times = scheduled(law, snr)
+    rates = law.efficiency(snr * np.random.default_rng(1).exponential(size=(20_000, 10)))
+    served, times = scheduled_by_rate_over_average(rates, 2000)
     found = np.interp(level_db, fair.level_db, fair.efficiency(10)) / 10
     other = np.interp(level_db, relative.level_db, relative.efficiency(10)) / 10
     np.testing.assert_allclose(found, served, rtol=0.04)

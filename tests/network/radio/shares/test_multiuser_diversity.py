@@ -9,8 +9,7 @@ from scipy.integrate import quad
 
 from fedsim.network import Cell, ModulationAndCoding, Nakagami, NoFading, Rayleigh, Shannon
 from fedsim.network.radio.shares.multiuser_diversity import DiversityGain, Window, efficiency_of_best
-from fedsim.run_setup import RunSetup
-from fedsim.streams import Streams
+from tests.support.media import built
 
 LIMIT = Shannon(snr_gap_db=0.0, ceiling="none")
 
@@ -29,44 +28,25 @@ def test_gain_at_low_snr_is_the_harmonic_number(users):
     assert gain_at(LIMIT, Rayleigh(), 1e-9, users) == pytest.approx(harmonic, rel=1e-6 if users <= 8 else 1e-3)
 
 
-@pytest.mark.parametrize("snr", [0.1, 1.0, 100.0])
-@pytest.mark.parametrize("users", [2, 10, 100])
-def test_efficiency_is_the_mean_over_the_density_of_the_largest_gain(snr, users):
-    """The largest of n exponentials has the density n e^-x (1 - e^-x)^(n-1)."""
-
-    def integrand(x):
-        return math.log2(1 + snr * x) * users * math.exp(-x) * (1 - math.exp(-x)) ** (users - 1)
-
-    theory = quad(integrand, 0, 60, limit=400)[0]
-    assert efficiency_of_best(LIMIT, Rayleigh(), np.array([snr]), users) == pytest.approx(theory, rel=1e-8)
-
-
-def best_below_ceiling(snr, users, gap=10**0.3, ceiling=7.4):
-    """Return the mean of min(log2(1 + snr M / gap), 7.4), M the largest of n exponentials: the integral of its tail."""
-    return quad(
-        lambda x: -math.expm1(users * math.log1p(-math.exp(-(2**x - 1) * gap / snr))) if x > 0 else 1.0,
-        *(0.0, ceiling),
-        epsrel=1e-11,
-        limit=400,
-    )[0]
-
-
+@pytest.mark.parametrize(
+    ("law", "gap", "ceiling", "slack"), [(LIMIT, 1.0, 60.0, 1e-8), (Shannon(), 10**0.3, 7.4, 2e-5)]
+)
 @pytest.mark.parametrize("users", [1, 2, 8, 30, 1000])
-def test_efficiency_below_a_ceiling_is_the_integral_of_its_tail(users):
+def test_efficiency_is_the_integral_of_its_tail(users, law, gap, ceiling, slack):
+    """The efficiency is above x bit/s/Hz where the largest of n exponential gains is above (2^x - 1) gap / SNR."""
+
+    def mean(snr, users):
+        def tail(x):
+            return -math.expm1(users * math.log1p(-math.exp(-(2**x - 1) * gap / snr))) if x > 0 else 1.0
+
+        points = [math.log2(1 + snr * gain / gap) for gain in (0.1, 1.0, 10.0)]
+        return quad(tail, 0, ceiling, epsrel=1e-11, limit=400, points=[x for x in points if x < ceiling] or None)[0]
+
     snr = 10 ** (np.arange(-10.0, 45.0, 5.0) / 10)
-    theory = [best_below_ceiling(level, users) for level in snr]
-    np.testing.assert_allclose(efficiency_of_best(Shannon(), Rayleigh(), snr, users), theory, atol=2e-5)
-
-
-@pytest.mark.parametrize("level_db", [5.0, 15.0, 25.0])
-@pytest.mark.parametrize("users", [3, 20, 150])
-def test_gains_below_a_ceiling_against_sampled_blocks(level_db, users):
-    """The mean over 20,000 sampled blocks, to five standard errors and 0.2 % for the table between its places."""
-    blocks, snr = 20_000, 10 ** (level_db / 10)
-    best = np.random.default_rng(users).exponential(size=(blocks, users)).max(axis=1)
-    sampled = np.minimum(np.log2(1 + snr * best / 10**0.3), 7.4)
-    mean = gain_at(Shannon(), Rayleigh(), snr, users) * best_below_ceiling(snr, 1)
-    assert abs(mean - sampled.mean()) < 5 * sampled.std() / math.sqrt(blocks) + 0.002 * mean
+    theory = np.array([mean(level, users) for level in snr])
+    np.testing.assert_allclose(efficiency_of_best(law, Rayleigh(), snr, users), theory, atol=slack)
+    gains = [gain_at(law, Rayleigh(), level, users) * mean(level, 1) for level in snr]
+    np.testing.assert_allclose(gains, theory, rtol=0.002)
 
 
 def test_without_fading_there_is_no_gain():
@@ -109,7 +89,7 @@ def test_the_clock_gives_each_client_its_own_gain_by_the_cells_rate_law():
     down = {"sharing": "max-relative-snr", "bandwidth_hz": 1e6, "fading_in_shares": "mean"}
     cell = Cell(downlink=down, uplink=down, rate=rate, fading=fading, shadowing_sigma_db=0.0)
     places = np.array([[300.0, 0.0], [625.0, 0.0], [1300.0, 0.0]])
-    links = cell.build(RunSetup.at(places, Streams(0)))
+    links = built(cell, places)
     snr = links.downlink.snr
     best = efficiency_of_best(rate, fading, snr, 3)
     alone = efficiency_of_best(rate, fading, snr, 1)

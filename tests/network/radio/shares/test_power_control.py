@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from fedsim.network import Cell, NoFading, Rayleigh, Shannon
 from fedsim.network.radio.shares.multiuser_diversity import ShareGain
 from fedsim.network.radio.shares.power_control import POWER_CONTROLS, FractionalPower, FullPower, SpreadPower
-from fedsim.run_setup import RunSetup
-from fedsim.streams import Streams
-from tests.support.media import finish
+from tests.support.media import built, finish
 
 
 def test_fractional_power_by_hand():
@@ -52,9 +50,7 @@ def uploads(clients, fading="none", **uplink):
     up = {"sharing": "equal", "bandwidth_hz": 10e6, **uplink}
     places = np.tile([[1120.0, 0.0]], (clients, 1))
     rate = Shannon(snr_gap_db=0.0, ceiling="none")
-    links = Cell(uplink=up, shadowing_sigma_db=0.0, rate=rate, fading=fading, access="none").build(
-        RunSetup.at(places, Streams(1))
-    )
+    links = built(Cell(uplink=up, shadowing_sigma_db=0.0, rate=rate, fading=fading, access="none"), places, 1)
     env = simpy.Environment()
     air = links.open(env)
     return np.array(finish(env, *(air.uplink(client, 1e6) for client in range(clients)))), links
@@ -93,7 +89,7 @@ def test_fractional_power_holds_where_the_band_is_dedicated_too():
     snrs = {}
     for kind in ("full", "fractional", "spread"):
         cell = Cell(uplink={"power_control": kind}, shadowing_sigma_db=0.0)
-        snrs[kind] = cell.build(RunSetup.at(places, Streams(0))).uplink.snr
+        snrs[kind] = built(cell, places).uplink.snr
     assert snrs["full"].tolist() == snrs["spread"].tolist()
     assert snrs["fractional"][0] < 0.1 * snrs["full"][0]
     assert snrs["fractional"][1] == snrs["full"][1]

@@ -1,8 +1,5 @@
 """The audit of dedicated transfers that were cut short: true bits pass, bits in proportion to time do not."""
 
-from itertools import product
-
-import numpy as np
 import pytest
 
 from fedsim import Scenario, simulate
@@ -66,42 +63,3 @@ def test_too_few_and_too_many_bits_are_refused_on_links_of_constant_rate(wrong, 
     monkeypatch.setattr(Run, "carried", false)
     with pytest.raises(AuditError, match="it has not carried what its link carried"):
         run()
-
-
-POWERS = {
-    "bits": {},
-    "time": {"receive_w": 0.4, "transmit_w": 0.9},
-    "both": {"transmit_w": 0.5, "transmit_j_per_bit": 1e-6, "base_w": 0.1},
-}
-
-
-@pytest.mark.parametrize(
-    ("price", "sharing"),
-    [*product(("bits", "time", "both"), ("dedicated", "equal")), *product(("time", "both"), ("first-come", "dcf"))],
-)
-def test_batteries_run_empty_with_the_bits_that_were_carried(price, sharing):
-    """The audit compares energy, time and bits of each participation."""
-    energy = {
-        "kind": "battery",
-        "capacity_j": 1.0,
-        "compute_w": 0.1,
-        "least_charge": 0.01,
-        "initial_from": 0.1,
-        **POWERS[price],
-    }
-    network = {
-        "kind": "cell",
-        "path_loss": {"kind": "log-distance", "exponent": 3.7},
-        "fading": {"kind": "rayleigh", "coherence_s": 0.05},
-        "downlink": {"bandwidth_hz": 1e6, "sharing": sharing},
-        "uplink": {"bandwidth_hz": 1e5 if sharing == "dedicated" else 1e6, "sharing": sharing},
-    }
-    history = in_a_cell(
-        network=network,
-        devices={"energy": energy, "compute": {"kind": "rate", "samples_per_s": 50.0}},
-        rounds={"count": 12, "policy": {"kind": "deadline", "deadline_s": 6.0}},
-    )
-    table = history.participations.to_pandas()
-    dropped = table[table["outcome"] == "dropped"]
-    assert len(dropped) > 2
-    assert np.isfinite(table["energy_j"]).all()

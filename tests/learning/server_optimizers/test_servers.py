@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fedsim.errors import ContractError
-from fedsim.learning import SERVER_OPTIMIZERS, FedAvg, FedAvgM, ServerOptimizer
-from tests.support.asking import aggregated
+from fedsim.learning import SERVER_OPTIMIZERS, FedAdagrad, FedAdam, FedAvg, FedAvgM, FedYogi, ServerOptimizer
+from fedsim.testing import check_server_optimizer
 from tests.support.plain_learner import half_way_learner, updates
 
 # From (0, 0), half the way to the targets: client 0 sends (2, 0), client 1 (0, 4); a 1 in the buffer.
@@ -23,16 +21,6 @@ def velocity(model):
     return model.server_state["velocity"].tolist()
 
 
-def test_momentum_over_three_rounds_by_hand():
-    learner, _ = half_way_learner(TARGETS, server=HALF)
-    model = learner.initial()
-    # Client 0: w + v with v <- v / 2 + (4 - w) / 2; the buffer is averaged, and counts 1 a round.
-    for vector, state in ([2.0, 0, 1], [2.0, 0]), ([4.0, 0, 2], [2.0, 0]), ([5.0, 0, 3], [1.0, 0]):
-        model = learner.aggregate(model, updates(learner, model, 0), one())
-        assert learner.vector(model).tolist() == vector
-        assert velocity(model) == state
-
-
 @pytest.mark.parametrize("kind", SERVER_OPTIMIZERS.builtin)
 def test_a_long_model_steps_as_its_pieces_do(kind):
     """A step has no sum over parameters; a piece here is shorter than any block that a rule works through."""
@@ -46,14 +34,6 @@ def test_a_long_model_steps_as_its_pieces_do(kind):
         part, own_after = rule.step(model[at], update[at], own)
         assert np.array_equal(part, whole[at])
         assert all(np.array_equal(own_after[name], values[at]) for name, values in after.items() if values.size == size)
-
-
-def test_the_rate_multiplies_the_velocity():
-    learner, _ = half_way_learner(TARGETS, server=FedAvgM(momentum=0.25, learning_rate=0.5))
-    model = learner.initial()
-    for vector in ([1.0, 0, 1], [2.0, 0, 2]):  # v is 2, then 2 / 4 + 3 / 2
-        model = learner.aggregate(model, updates(learner, model, 0), one())
-        assert learner.vector(model).tolist() == vector
 
 
 def test_weights_of_a_buffer_scale_the_update_before_it_enters_the_velocity():
@@ -136,18 +116,6 @@ def test_whatever_is_computed_when_the_numbers_are_the_same():
     assert grown(lambda learner, model: learner.vector(model)) == grown(lambda *_: None)
 
 
-VALUES = st.lists(st.floats(-100, 100, width=32), min_size=4, max_size=4)
-
-
-@given(model=VALUES, sent=st.lists(VALUES, min_size=1, max_size=3))
-def test_without_momentum_it_is_federated_averaging(model, sent):
-    start, differences = np.array(model, np.float32), [np.array(each, np.float32) for each in sent]
-    weights = np.full(len(sent), 1 / len(sent))
-    found, expected = (aggregated(rule, start, differences, weights) for rule in (FedAvgM(momentum=0.0), FedAvg()))
-    # The update is rounded to float32 once more.
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-5)
-
-
 _KEPT: dict[int, dict[str, np.ndarray]] = {}
 
 
@@ -191,3 +159,32 @@ def test_steps_that_break_the_contract_are_refused():
         model = learner.aggregate(learner.initial(), updates(learner, learner.initial(), 0), one())
         with pytest.raises(error, match=message):
             learner.vector(model)
+
+
+@pytest.mark.parametrize("rule", [FedAdam(), FedYogi()])
+def test_squares_forget_a_hundredth_by_default(rule):
+    """Reddi et al., section 5: beta_2 is 0.99. From v = tau^2 = 1e-6 and D = 1: v is 1 / 100, and tau^2 to 1 %."""
+    _, state = rule.step(np.zeros(1, np.float32), np.ones(1, np.float32), rule.init(1))
+    assert state["squares"].tolist() == pytest.approx([0.01], rel=1e-3)
+
+
+@pytest.mark.parametrize("rule", [FedAdagrad(), FedAdam(), FedYogi(), FedYogi(bias_correction=True)])
+def test_the_rules_keep_their_contract(rule):
+    check_server_optimizer(rule)
+
+
+def test_a_cloud_an_edge_server_and_a_buffer_step_alike():
+    """Each server's update is (2, 0): Yogi's step is the same 1/2 everywhere, and 0 where nothing was sent."""
+    yogi = FedYogi(learning_rate=1.0, beta_1=0.5, beta_2=0.5, tau=0.5)
+    learner, _ = half_way_learner([(4.0, 0.0)], server=yogi)
+    start = learner.initial()
+    flat = learner.aggregate(start, updates(learner, start, 0), one())
+    mixed = learner.aggregate(start, updates(learner, start, 0), one(), of="model")
+    plain, _ = half_way_learner([(4.0, 0.0)], server=FedAvg())
+    begun = plain.initial()
+    edge = plain.aggregate(begun, updates(plain, begun, 0), one())
+    cloud = plain.server_step(begun, plain.merge([edge], one()), yogi)
+    cached = plain.merge([plain.trained(begun, updates(plain, begun, 0)[0])], one())
+    safa = plain.server_step(begun, cached, yogi)
+    found = [learner.vector(flat), learner.vector(mixed), plain.vector(cloud), plain.vector(safa)]
+    assert [each.tolist() for each in found] == [[0.5, 0.0, 1.0]] * 4

@@ -1,4 +1,4 @@
-"""HeteroFL: sub-models of the first channels train as models of that width of their own, and are averaged by count."""
+"""Sub-models train as models of that width of their own; FedRolex's window wraps around."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,6 @@ from fedsim.learning.models.flat_module import build_flat
 from fedsim.learning.models.layout import held
 from fedsim.learning.models.narrowing import narrow_models
 from fedsim.streams import Streams
-from tests.support.asking import next_model
 from tests.support.tiny_images import Tiny
 
 LOCAL = {"epochs": 2, "batch_size": 5, "learning_rate": 0.3}
@@ -28,16 +27,6 @@ MODEL = {"hidden": [8]}
 
 def make(make_learner, **settings):
     return make_learner(local=LOCAL, model=MODEL, algorithm=HETEROFL, **settings)
-
-
-def test_width_one_is_plain_to_the_bit(make_learner):
-    own, plain = make(make_learner), make_learner(local=LOCAL, model=MODEL)
-    level = np.zeros(3, dtype=np.int64)
-    models = [
-        next_model(plain, plain.initial(), [0, 1, 2]),
-        own.aggregate(own.initial(), own.updates(own.initial(), np.arange(3), level=level), np.full(3, 1 / 3)),
-    ]
-    assert np.array_equal(plain.vector(models[0]), own.vector(models[1]))
 
 
 @pytest.mark.parametrize("executor", ["sequential", "stacked"])
@@ -95,15 +84,17 @@ def test_cnn3_has_the_counts_of_its_layers():
     assert (mask.sum(), mask[: layout.parameters].sum()) == (half.numbers, half.parameters)
 
 
-def test_each_number_is_the_mean_of_those_that_hold_it(make_learner):
-    learner = make(make_learner)
-    start, client, level = learner.initial(), np.array([0, 1, 2]), np.array([0, 1, 1])
-    updates = learner.updates(start, client, level=level)
-    sent = learner.measure(updates, ("update",))["update"].astype(np.float64)
-    weights = np.array([0.5, 0.3, 0.2])
-    model = learner.aggregate(start, updates, weights)
-    part = held(learner._layout, learner._algorithm._narrow[1].shapes)
-    expected = np.where(part, weights @ sent, sent[0])
-    assert learner.vector(model) - learner.vector(start) == pytest.approx(expected, abs=1e-6)
-    alone = learner.aggregate(start, updates[1:], np.array([0.6, 0.4]))
-    assert np.array_equal(learner.vector(alone)[~part], learner.vector(start)[~part])
+def masks(learner, *shifts):
+    return [held(learner._layout, learner._algorithm._narrow[1].shapes, shift) for shift in shifts]
+
+
+def test_every_unit_is_held_alike_and_layers_of_several_widths_roll_on_their_own(make_learner):
+    rolling = {"algorithm": {"kind": "fedrolex", "widths": [1.0, 0.5]}}
+    counts = sum(mask.astype(int) for mask in masks(make_learner(**rolling, model={"hidden": [4]}), *range(4)))
+    assert counts[:64].tolist() == [2] * 64
+    assert counts[80:].tolist() == [4] * 3  # biases of the classes
+    # Round 5 of layers of 4 and 6 units: windows from 1 and from 5, and the inputs of the second are the first's.
+    (mask,) = masks(make_learner(**rolling, model={"hidden": [4, 6]}), 5)
+    second = mask[68 : 68 + 24].reshape(6, 4)
+    assert np.flatnonzero(second.any(axis=1)).tolist() == [0, 1, 5]
+    assert np.flatnonzero(second.any(axis=0)).tolist() == [1, 2]
