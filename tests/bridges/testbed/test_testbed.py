@@ -98,6 +98,10 @@ def test_a_model_is_evaluated_after_a_look_at_the_next_candidates():
     history = testbed.finish()
     found = [history.column("evaluations", name).tolist() for name in ("round", "time_s", "model_version", "accuracy")]
     assert found == [[0, 1, 2], [0.0, 4.0, 9.0], [0, 1, 2], [0.1, 0.5, 0.8]]
+    assert [part.tolist() for part in history.curve("time", "accuracy")] == [found[1], found[3]]
+    assert history.evaluations.column("loss").to_pylist() == [None, 1.0, None]
+    assert history.time_to_accuracy(0.6) == 9.0
+    assert not any("no number any more" in note for note in history.notes)
 
 
 def test_late_updates_of_earlier_rounds_are_told():
@@ -163,20 +167,6 @@ def test_a_selector_that_is_never_asked_is_told_nothing():
     testbed.round([2])
     testbed.report(measured={"loss_rms": [3.0]})
     testbed.round(testbed.select())
-
-
-def test_reported_accuracy_is_the_curve():
-    testbed = Testbed(by_hand())
-    testbed.report(accuracy=0.1, loss=2.3)  # of the first model
-    for accuracy in (0.4, 0.6, 0.9):
-        testbed.round([0])
-        testbed.report(accuracy=accuracy)
-    history = testbed.finish()
-    times_s, accuracies = history.curve("time", "accuracy")
-    assert (times_s.tolist(), accuracies.tolist()) == ([0.0, 4.0, 8.0, 12.0], [0.1, 0.4, 0.6, 0.9])
-    assert history.evaluations.column("loss").to_pylist() == [2.3, None, None, None]
-    assert history.time_to_accuracy(0.6) == 8.0
-    assert not any("no number any more" in note for note in history.notes)
 
 
 @pytest.mark.parametrize("changes", [{"target_accuracy": 0.5}, {"count": 1}])
