@@ -93,7 +93,9 @@ def test_notes_count_the_rows_of_all_traces(tmp_path):
 def test_hours_go_over_midnight_and_rows_are_sorted_by_dates(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("t,r\n23:59:58,1\n23:59:59,2\n00:00:01,3\n")
-    assert RateFile(path=str(path), rate="r", time="t").read().edge_s.tolist() == [0, 1, 3, 5]
+    with reading() as run:
+        assert RateFile(path=str(path), rate="r", time="t").read().edge_s.tolist() == [0, 1, 3, 5]
+    assert run.notes[-1] == "t.csv: after its last row a trace begins anew, as no after is stated"
     path.write_text("t,r\n12,3\n10,1\n11,2\n")
     with reading() as run:
         found = RateFile(path=str(path), rate="r", time="t", **LAST).read()
@@ -103,24 +105,6 @@ def test_hours_go_over_midnight_and_rows_are_sorted_by_dates(tmp_path):
         "t.csv: t is read as seconds: its name states no unit",
         "t.csv: 1 rows come before the row above them in time: rows are sorted",
     ]
-
-
-@pytest.mark.parametrize(
-    ("after", "took_s", "carried"),
-    [("repeat", [3 + 2 / 3, 4.0], 8.0), ("hold", [3.0, 8 / 3], 10.0), ("none", [np.inf, np.inf], 4.0)],
-)
-def test_what_follows_the_last_rate(tmp_path, after, took_s, carried):
-    """Rates of 1 and 3 bit/s for a second each; 7 bits from 0 s on and 8 bits from 1 s on."""
-    (tmp_path / "t.csv").write_text("t,r\n0,1\n1,3\n")
-    found = RateFile(path=str(tmp_path / "t.csv"), rate="r", time="t", after=after).read()
-    trace, start_s = np.zeros(2, dtype=np.int64), np.array([0.0, 1.0])
-    assert found.transfer_s(trace, start_s, np.array([4.0, 3.0])).tolist() == [2.0, 1.0]
-    assert found.transfer_s(trace, start_s, np.array([7.0, 8.0])).tolist() == pytest.approx(took_s)
-    assert found.between_bits(trace[:1], np.zeros(1), np.full(1, 4.0)).tolist() == [carried]
-    assert found.mean_bps.tolist() == found.length_s.tolist() == [2.0]
-    with reading() as run:
-        RateFile(path=str(tmp_path / "t.csv"), rate="r", time="t").read()
-    assert run.notes[-1] == "t.csv: after its last row a trace begins anew, as no after is stated"
 
 
 def there(tmp_path, text, times_s, **options):
