@@ -96,6 +96,9 @@ def test_hours_go_over_midnight_and_rows_are_sorted_by_dates(tmp_path):
     with reading() as run:
         assert RateFile(path=str(path), rate="r", time="t").read().edge_s.tolist() == [0, 1, 3, 5]
     assert run.notes[-1] == "t.csv: after its last row a trace begins anew, as no after is stated"
+    for after, took_s in (("repeat", 7.0), ("hold", 6.0), ("none", np.inf)):  # 11 bits in 5 s, then 3 more
+        found = RateFile(path=str(path), rate="r", time="t", after=after).read()
+        assert found.transfer_s(np.zeros(1, dtype=int), np.zeros(1), np.full(1, 14.0)).tolist() == [took_s]
     path.write_text("t,r\n12,3\n10,1\n11,2\n")
     with reading() as run:
         found = RateFile(path=str(path), rate="r", time="t", **LAST).read()
