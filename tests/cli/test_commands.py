@@ -217,7 +217,6 @@ def wait_until(true, timeout_s=60.0):
 
 @pytest.fixture
 def typed(folder, monkeypatch):
-    """Return a function that types a command in the folder, in this process."""
     monkeypatch.chdir(folder)
     return lambda *arguments: CliRunner().invoke(app, [*arguments])
 

@@ -43,7 +43,6 @@ def is_refused(line, *words):
 
 
 def graph(cells=2, **more):
-    """Return values that make the network a graph of so many cells."""
     link = "{capacity_bps = 1e6, delay_s = 0.0}"
     return {
         "network.kind": "graph",

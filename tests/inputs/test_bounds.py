@@ -44,7 +44,6 @@ def tables():
 
 
 def numbers(table):
-    """Return the fields of a table that take a number by itself."""
     return [
         name for name, field in table.model_fields.items() if {int, float} & set(flat(field.annotation)) - {tuple, dict}
     ]

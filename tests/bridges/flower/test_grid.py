@@ -60,7 +60,6 @@ def numbers(result):
 
 
 def immediate(strategy, nodes=NODES):
-    """Return the result of a strategy whose ClientApps are called at once."""
     results = {}
     with Randomness(Streams(0)).of_server():
         make_server_app(strategy, results)(ImmediateGrid(make_client_app(), nodes), context_of(0, 1))
@@ -160,8 +159,6 @@ def test_a_run_folder_like_any_other(tmp_path):
 
 
 def test_an_error_of_the_server_is_its_own(tmp_path):
-    """What a ServerApp raises is raised; the folder keeps the rounds before."""
-
     def main(grid, context):
         FedAvg().start(grid, initial_arrays(), num_rounds=1, train_config=ConfigRecord({"lr": 0.5}))
         raise KeyError("no more")
@@ -197,7 +194,6 @@ def test_older_servers_are_refused(name):
 
 
 def test_evaluations_of_nodes_are_the_curve_without_others():
-    """Without an ``evaluate_fn`` the curve is what the strategy aggregates of its nodes."""
     results = {}
 
     def main(grid, context):

@@ -12,7 +12,6 @@ from fedsim.streams import Streams
 
 
 def draw():
-    """Return a number of Python and one of NumPy."""
     return random.random(), np.random.random()  # noqa: S311, NPY002  # what is tested
 
 

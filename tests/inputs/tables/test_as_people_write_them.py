@@ -57,7 +57,6 @@ def value(path, column="v", field="network.delay_s"):
 
 
 def read(folder, content, reader, **more):
-    """Return what a reader makes of a file, with the notes."""
     path = folder / "t.csv"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     with reading() as run:
