@@ -28,6 +28,7 @@ from flwr.serverapp.strategy import (
 )
 
 from fedsim.bridges.flower import SimulatedGrid
+from fedsim.bridges.flower.messages import RAISED
 from fedsim.bridges.flower.randomness import Randomness
 from fedsim.errors import ScenarioError
 from fedsim.results.tables import read_run
@@ -239,7 +240,13 @@ def test_metrics_of_other_names_are_curves_too():
 
 def test_an_app_that_raised_is_no_used_update_and_weights_are_those_of_the_strategy():
     """FedAvg weighs by the number of examples: 20, 22 and 23 of 65."""
-    app, server = ClientApp(), ServerApp()
+    app, server, raised = ClientApp(), ServerApp(), []
+
+    class Kept(FedAvg):
+        def aggregate_train(self, server_round, replies):
+            taken = list(replies)
+            raised.extend(reply for reply in taken if reply.has_error())
+            return super().aggregate_train(server_round, taken)
 
     @app.train()
     def train(message, context):
@@ -251,10 +258,11 @@ def test_an_app_that_raised_is_no_used_update_and_weights_are_those_of_the_strat
 
     @server.main()
     def main(grid, context):
-        FedAvg(fraction_evaluate=0.0).start(grid, ArrayRecord([np.zeros(10)]), num_rounds=2)
+        Kept(fraction_evaluate=0.0).start(grid, ArrayRecord([np.zeros(10)]), num_rounds=2)
 
     scenario = plain_scenario().replace({"crowd.clients": 4})
     history = SimulatedGrid(scenario, app).serve(server)
+    assert [(reply.error.code, "no memory" in reply.error.reason) for reply in raised] == [(RAISED, True)] * 2
     rows = history.participations.to_pandas().set_index("client").sort_index()
     assert len(rows) == 8
     for client, share in ((0, 20 / 65), (1, 0.0), (2, 22 / 65), (3, 23 / 65)):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fedsim.bridges.flower import FromInstruction, SimulatedGrid
 from fedsim.bridges.flower import grid as grid_module
-from fedsim.bridges.flower.messages import LATE, LOST, RAISED, message_bits
+from fedsim.bridges.flower.messages import LATE, LOST, message_bits
 from fedsim.errors import ScenarioError
 from tests.support.flower_apps import ask, make_client_app, make_plain_server_app, make_server_app
 from tests.support.plain_links import Lost, plain_scenario
@@ -144,28 +144,6 @@ def test_a_reply_that_nobody_takes_goes_with_the_next_message_but_one():
 
     served(plain_scenario(**QUICK), do)
     assert seen == [LATE]
-
-
-def test_an_app_that_raises_is_an_error_of_its_node_alone():
-    app = ClientApp()
-
-    @app.train()
-    def train(message, context):
-        if context.node_config["partition-id"] == 1:
-            raise RuntimeError("no data here")
-        return Message(RecordDict(), reply_to=message)
-
-    seen = {}
-
-    def do(grid):
-        messages = [ask(grid, node) for node in grid.get_node_ids()]
-        replies = list(grid.send_and_receive(messages))
-        seen["codes"], seen["reason"] = outcomes(replies, messages), replies[1].error.reason
-
-    foresight = FromInstruction(lambda *_: 1.0)
-    SimulatedGrid(plain_scenario(), app, foresight=foresight).serve(make_plain_server_app(lambda grid, _: do(grid)))
-    assert seen["codes"] == [True, RAISED, True]
-    assert "no data here" in seen["reason"]
 
 
 def test_a_busy_node_takes_its_next_message_when_it_is_done():
