@@ -251,8 +251,11 @@ class Own:
 
 
 def test_check_says_what_it_imports_and_can_be_kept_from_it(folder, monkeypatch):
+    """A module is found in the current folder; that it is beside the file too is tested with run folders."""
     (folder / "own_and_only.py").write_text(PLUGIN)
-    own = ["tiny.toml", "--set", "selector=own_and_only:Own"]
+    (folder / "elsewhere").mkdir()
+    own = [str((folder / "tiny.toml").rename(folder / "elsewhere" / "tiny.toml"))]
+    own += ["--set", "selector=own_and_only:Own"]
     for command in ("check", "run"):
         is_refused([command, *own, "--no-plugins"], "--no-plugins is given")
     assert not (folder / "effect").exists()
@@ -262,7 +265,7 @@ def test_check_says_what_it_imports_and_can_be_kept_from_it(folder, monkeypatch)
     assert f"its module 'own_and_only' ({folder / 'own_and_only.py'}) was imported" in checked.errors
     assert (folder / "effect").read_text() == "imported"
     monkeypatch.delitem(sys.modules, "own_and_only")
-    checked = call(["check", "tiny.toml", "--no-plugins"])
+    checked = call(["check", "elsewhere/tiny.toml", "--no-plugins"])
     assert (checked.code, checked.errors) == (0, "")
     told = call(["check", "--help"]).out
     assert "plug-in" in told
