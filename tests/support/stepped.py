@@ -34,6 +34,12 @@ def check_told(told, history):
         for i in np.flatnonzero(np.isfinite(part.end_s)):
             row = rows[part.round[i], part.client[i]]
             assert row["outcome"] == part.outcome[i]
+            assert part.delivered[i] == (row["outcome"] == "delivered")
+            if part.used[i]:
+                assert row["fate"] in ("used", "stale-used")
+                assert (row["weight"], row["staleness"]) == (part.weight[i], part.staleness[i])
+            else:
+                assert part.weight[i] == 0
             assert [row[name] or 0 for name in TOLD.split()] == [getattr(part, name)[i] for name in TOLD.split()]
 
 

@@ -65,16 +65,6 @@ def test_sizes_are_stated():
     assert testbed.round([3], compute_s=0.0).duration_s.tolist() == pytest.approx([2.0])  # 1 Mbit each by the scenario
 
 
-def test_a_deadline_makes_clients_late():
-    """With 5.5 s of time clients 0 and 1 deliver after 4 and 5 s, and clients 2 and 3 do not."""
-    scenario = by_hand(rounds=rounds(policy={"kind": "deadline", "deadline_s": 5.5}))
-    result = Testbed(scenario).round([0, 1, 2, 3])
-    assert result.outcome.tolist() == ["delivered", "delivered", "late", "late"]
-    assert result.used.tolist() == [True, True, False, False]
-    assert result.delivered.tolist() == [True, True, False, False]
-    assert (result.round_end_s, result.ended_by) == (5.5, "deadline")
-
-
 def test_a_limit_ends_a_round_that_waits_for_all():
     testbed = Testbed(by_hand())
     result = testbed.round([0, 3], limit_s=5.0)
