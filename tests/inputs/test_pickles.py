@@ -54,15 +54,6 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_whatever_a_pickle_names_is_refused_and_not_run(tmp_path, monkeypatch, name):
-    content, named = HOSTILE[name]
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match=rf"^hostile\.pkl: is refused: it names {named}; allowed: lists"):
-        unpickled(content, "hostile.pkl")
-    assert not (tmp_path / "ran").exists()
-
-
 def laughs():
     """Return the pickle of nested lists that each hold the one before ten times: 10^30 numbers in 300 bytes."""
     value = [1]
@@ -86,6 +77,7 @@ def key():
 
 
 BROKEN = {
+    **{name: (content, f"is refused: it names {named}; allowed: lists") for name, (content, named) in HOSTILE.items()},
     "laughs": (laughs(), "occurs in two places"),
     "laughs by copies": (b"]" + b"(2222t" * 40 + b".", "occurs in two places"),
     "a key of laughs": (key(), "occurs in two places"),
@@ -117,11 +109,13 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_no_tree_of_plain_values_is_refused(name):
+def test_what_is_no_tree_of_plain_values_is_refused_and_not_run(name, tmp_path, monkeypatch):
     """The hash of a tuple that is nested a million times needs more than the stack of a process."""
     content, message = BROKEN[name]
-    with pytest.raises(DataError, match=message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=rf"^broken\.pkl: .*{message}"):
         unpickled(content, "broken.pkl")
+    assert not (tmp_path / "ran").exists()
 
 
 @given(st.binary(max_size=60))
