@@ -68,8 +68,10 @@ def test_run_then_plot_two_runs_in_one_figure(folder):
     assert "alpha" not in scenario
 
 
-def test_report_prints_accounts_and_answers_for_the_deadlines_asked_about(folder, typed):
-    typed("run", "tiny.toml", "--quiet")
+def test_a_quiet_run_says_nothing_and_its_report_answers_for_the_deadlines_asked_about(folder, typed):
+    done = typed("run", "tiny.toml", "--quiet")
+    assert done.stdout == done.stderr == ""
+    assert json.loads((folder / "runs" / "tiny" / "run.json").read_text())["status"] == "finished"
     done = typed("report", "runs/tiny", "--deadline", "0.5", "--deadline", "99", "--rounds")
     for words in ("time and bits of the clients by fate", "used", "ended by", "client", "0.5", "99", "every round"):
         assert words in done.stdout
@@ -90,12 +92,6 @@ def test_report_compares_runs_and_names_the_command_that_shows_what_a_history_ca
     assert "1.00 times the rounds x " in told
     assert "time and bits of the clients by fate" not in told
     assert len(lines) <= 25
-
-
-def test_quiet_says_nothing(folder, typed):
-    done = typed("run", "tiny.toml", "--quiet")
-    assert done.stdout == done.stderr == ""
-    assert json.loads((folder / "runs" / "tiny" / "run.json").read_text())["status"] == "finished"
 
 
 def test_check_prints_the_resolved_scenario(folder, typed):
@@ -217,7 +213,6 @@ def wait_until(true, timeout_s=60.0):
 
 @pytest.fixture
 def typed(folder, monkeypatch):
-    """Return a function that types a command in the folder, in this process."""
     monkeypatch.chdir(folder)
     return lambda *arguments: CliRunner().invoke(app, [*arguments])
 

@@ -1,7 +1,5 @@
 """Every selector of the catalogue selects in a run with learning, absences, deadlines and questions on the air."""
 
-import functools
-
 import numpy as np
 import pytest
 
@@ -37,37 +35,24 @@ COMES_AND_GOES = Scenario(
 FEW = ["adapow-d", "oort", "pause"]
 
 
-@functools.cache
-def run(kind):
-    options = {"kind": kind, **SELECTOR_RUN_OPTIONS.get(kind, {})}
-    if "cohort" in SELECTORS.option_names(kind):
-        options["cohort"] = 5
-    return simulate(COMES_AND_GOES.replace({"selector": options}))
+def options_of(kind):
+    cohort = {"cohort": 5} if "cohort" in SELECTORS.option_names(kind) else {}
+    return {"kind": kind, **cohort, **SELECTOR_RUN_OPTIONS.get(kind, {})}
 
 
 @pytest.mark.parametrize("kind", by_default(SELECTORS.builtin, FEW))
-def test_it_selects_and_the_model_learns(kind):
-    history = run(kind)
+def test_it_selects_what_it_asks_costs_time_and_bits_and_the_model_learns(kind):
+    history = simulate(COMES_AND_GOES.replace({"selector": options_of(kind)}))
     assert history.rounds.num_rows == 8
     assert history.column("rounds", "selected").min() >= 1
     assert "delivered" in history.column("participations", "outcome").tolist()
     # By chance a digit is right one time in ten.
     assert history.column("evaluations", "accuracy")[-1] > 0.3
-
-
-ASKING = [kind for kind in sorted(SELECTORS.builtin) if hasattr(SELECTORS.load(kind), "probe")]
-
-
-@pytest.mark.parametrize("kind", by_default(ASKING, FEW))
-def test_what_it_asks_costs_time_and_bits(kind):
-    history = run(kind)
-    asked = history.probes
-    assert asked is not None
-    selector = SELECTORS.make(
-        {"kind": kind, **({"cohort": 5} if kind != "fedcs" else {}), **SELECTOR_RUN_OPTIONS.get(kind, {})}
-    )
-    answered = np.array(asked.column("outcome").to_pylist()) == "delivered"
-    assert np.all(asked.column("uplink_bits").to_numpy()[answered] == selector.build().up_bits)
-    first = asked.column("round").to_numpy() == 1
+    if not hasattr(SELECTORS.load(kind), "probe"):
+        return
+    answered = history.column("probes", "outcome") == "delivered"
+    up_bits = SELECTORS.make(options_of(kind)).build().up_bits
+    assert np.all(history.column("probes", "uplink_bits")[answered] == up_bits)
+    first = history.column("probes", "round") == 1
     starts_s = history.column("participations", "start_s")[history.column("participations", "round") == 1]
-    assert starts_s.min() == asked.column("end_s").to_numpy()[first].max() > 0
+    assert starts_s.min() == history.column("probes", "end_s")[first].max() > 0

@@ -2,7 +2,6 @@
 
 import inspect
 import typing
-from typing import Annotated
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from fedsim.network.radio.fading import Rayleigh
 from fedsim.registry import Component, Settings
 from fedsim.scenario import Scenario
 from fedsim.selectors import SELECTORS
-from fedsim.units import LONGEST_S, METRES, SECONDS, Bound, Metres, Positive, Seconds, bound_of
+from fedsim.units import LONGEST_S, SECONDS, Seconds
 from tests.golden import scenarios as golden
 from tests.support.families import by_family
 
@@ -45,7 +44,6 @@ def tables():
 
 
 def numbers(table):
-    """Return the fields of a table that take a number by itself."""
     return [
         name for name, field in table.model_fields.items() if {int, float} & set(flat(field.annotation)) - {tuple, dict}
     ]
@@ -97,13 +95,6 @@ def test_tiny_times_are_refused_and_zero_is_left_to_the_field():
         Rayleigh(coherence_s=TINY)
     with pytest.raises(ValidationError, match="greater than 0"):
         Rayleigh(coherence_s=0.0)
-
-
-def test_the_outermost_bound_of_an_annotation_counts():
-    assert bound_of(Positive[Seconds] | None) is bound_of(tuple[Seconds, ...]) is SECONDS
-    assert bound_of(Annotated[Metres, Bound(1e-3, 1.0)]) == Bound(1e-3, 1.0)
-    assert bound_of(float, (METRES, Bound(1e-3, 1.0))) == Bound(1e-3, 1.0)
-    assert bound_of(float) is bound_of(str | None) is None
 
 
 def test_numbers_in_lists_are_found():

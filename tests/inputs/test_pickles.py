@@ -2,7 +2,6 @@
 
 import collections
 import datetime
-import os
 import pickle
 import struct
 
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 
 from fedsim.errors import DataError
 from fedsim.inputs.pickles import unpickled
-from fedsim.inputs.tables import Table
 
 scalars = (
     st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text(max_size=20)
@@ -45,25 +43,6 @@ def rebuilt(value):
     return tuple(rebuilt(item) for item in value) if value and isinstance(value, tuple) else value
 
 
-class Evil:
-    """Runs something when it is unpickled."""
-
-    def __init__(self, marker):
-        self.marker = marker
-
-    def __reduce__(self):
-        return os.mkdir, (self.marker,)
-
-
-@pytest.mark.parametrize("protocol", range(6))
-def test_a_pickle_that_would_run_something_is_refused_unread(tmp_path, protocol):
-    marker = tmp_path / "ran"
-    for value in (Evil(str(marker)), {"a": [1, 2, {"b": Evil(str(marker))}]}):
-        with pytest.raises(DataError, match=rf"a\.pkl: is refused: it names {os.name}\.mkdir; allowed: lists, tuples"):
-            unpickled(pickle.dumps(value, protocol=protocol), "a.pkl")
-    assert not marker.exists()
-
-
 HOSTILE = {
     "INST": (b"(Vtouch ran\nios\nsystem\n.", "os.system"),
     "OBJ": (b"(cos\nsystem\nVtouch ran\no.", "os.system"),
@@ -73,15 +52,6 @@ HOSTILE = {
     "a name in a name": (b"\x80\x04\x8c\x02os\x8c\x0bpath.isfile\x93.", "os.path.isfile"),
     "NEWOBJ": (b"\x80\x02ccollections\nOrderedDict\n)\x81.", "collections.OrderedDict"),
 }
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_whatever_a_pickle_names_is_refused_and_not_run(tmp_path, monkeypatch, name):
-    content, named = HOSTILE[name]
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match=rf"^hostile\.pkl: is refused: it names {named}; allowed: lists"):
-        unpickled(content, "hostile.pkl")
-    assert not (tmp_path / "ran").exists()
 
 
 def laughs():
@@ -107,6 +77,7 @@ def key():
 
 
 BROKEN = {
+    **{name: (content, f"is refused: it names {named}; allowed: lists") for name, (content, named) in HOSTILE.items()},
     "laughs": (laughs(), "occurs in two places"),
     "laughs by copies": (b"]" + b"(2222t" * 40 + b".", "occurs in two places"),
     "a key of laughs": (key(), "occurs in two places"),
@@ -138,11 +109,13 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_no_tree_of_plain_values_is_refused(name):
+def test_what_is_no_tree_of_plain_values_is_refused_and_not_run(name, tmp_path, monkeypatch):
     """The hash of a tuple that is nested a million times needs more than the stack of a process."""
     content, message = BROKEN[name]
-    with pytest.raises(DataError, match=message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=rf"^broken\.pkl: .*{message}"):
         unpickled(content, "broken.pkl")
+    assert not (tmp_path / "ran").exists()
 
 
 @given(st.binary(max_size=60))
@@ -160,17 +133,6 @@ def test_the_number_of_instructions_is_bounded():
     assert len(unpickled(content, "large.pkl")) == 1000
     with pytest.raises(DataError, match="more than 500 instructions"):
         unpickled(content, "large.pkl", max_instructions=500)
-
-
-def test_arrays_of_objects_in_an_npz_are_refused_unread(tmp_path):
-    marker = tmp_path / "ran"
-    np.savez(tmp_path / "evil.npz", start_s=np.array([Evil(str(marker))], dtype=object))
-    with pytest.raises(DataError, match="arrays of objects are pickles"):
-        Table.read(tmp_path / "evil.npz")
-    assert not marker.exists()
-    (tmp_path / "noise.parquet").write_bytes(b"noise")
-    with pytest.raises(DataError, match="cannot be read"):
-        Table.read(tmp_path / "noise.parquet")
 
 
 @pytest.mark.parametrize("protocol", range(6))

@@ -17,17 +17,38 @@ def sample(one, other, watched=100.0):
     return Sample(value, reached, np.full(value.shape, float(watched)))
 
 
-def test_all_reached():
-    """Differences 1, 2, 3: mean 2, standard error 1 / sqrt(3), Student's quantile of 2 degrees 4.303."""
-    found = paired(sample([1.0, 2.0, 4.0], [2.0, 4.0, 7.0]))
-    assert found.difference == 2.0
-    assert found.interval == pytest.approx((2 - 4.302653 / math.sqrt(3), 2 + 4.302653 / math.sqrt(3)), rel=1e-6)
-    assert found.p == pytest.approx(stats.ttest_rel([2, 4, 7], [1, 2, 4]).pvalue)
-    logs = np.log([2.0, 2.0, 1.75])
-    assert found.ratio == pytest.approx(math.exp(logs.mean()))
-    low, high = stats.t.interval(0.95, 2, logs.mean(), stats.sem(logs))
-    assert found.ratio_interval == pytest.approx((math.exp(low), math.exp(high)))
-    assert (found.unreached, found.p_shares, math.isinf(found.horizon)) == ((0, 0), 1.0, True)
+def test_random_pairs_are_compared_as_the_definitions_say():
+    """Student on min(value, horizon), and on logarithms where all reach it; McNemar on who does."""
+    rng, told = np.random.default_rng(5), 0
+    for _ in range(400):
+        n, horizon, level = int(rng.integers(2, 14)), float(rng.choice([40, 60, 90])), float(rng.choice([0.8, 0.95]))
+        one = rng.integers(20, 80, n)
+        value = np.array([one, one + rng.integers(-12, 20, n)], dtype=float)
+        reached = rng.random((2, n)) < rng.choice([0.8, 1.0])
+        sides = np.where(reached, value, None).tolist()
+        found = paired(sample(*sides), level, horizon - 1e-12)  # less by rounding alone
+        cut, in_time = np.where(reached, np.minimum(value, horizon), horizon), reached & (value <= horizon)
+        d, whole = cut[1] - cut[0], bool(in_time.all())
+        only = [int((in_time[i] & ~in_time[1 - i]).sum()) for i in (0, 1)]
+        assert found.p_shares == (pytest.approx(stats.binomtest(only[0], sum(only)).pvalue) if sum(only) else 1.0)
+        assert found.unreached == tuple((~in_time).sum(axis=1))
+        assert bool(found.refused) == (not whole and np.count_nonzero(d) < max(3, n / 2))
+        if found.refused or np.ptp(d) == 0:
+            continue
+        told += 1
+        assert [found.horizon, *found.means] == pytest.approx([math.inf if whole else horizon, *cut.mean(axis=1)])
+        assert found.interval == pytest.approx(stats.t.interval(level, n - 1, d.mean(), stats.sem(d)))
+        assert (found.difference, found.p) == pytest.approx((d.mean(), stats.ttest_rel(cut[1], cut[0]).pvalue))
+        logs = np.log(cut[1] / cut[0])
+        ratios = [logs.mean(), *stats.t.interval(level, n - 1, logs.mean(), stats.sem(logs))]
+        expected = np.exp(ratios) if whole else [math.nan] * 3
+        assert [found.ratio, *found.ratio_interval] == pytest.approx(expected, nan_ok=True)
+        spread = d.var(ddof=1) / cut.var(axis=1, ddof=1).sum() if n >= 8 else math.nan
+        assert found.variance_ratio == pytest.approx(spread, nan_ok=True)
+        sizes = np.arange(n, 1001)
+        enough = stats.t.ppf((1 + level) / 2, sizes - 1) * d.std(ddof=1) / np.sqrt(sizes) <= abs(d.mean())
+        assert found.more_pairs == (int(enough.argmax()) if n >= 8 and enough.any() else None)
+    assert told > 200
 
 
 def test_differences_of_rounding_are_none():
@@ -41,23 +62,6 @@ def test_differences_of_rounding_are_none():
 
 def test_an_interval_of_ratios_has_no_end_where_two_pairs_say_nothing():
     assert paired(sample([1.0, 1.0], [1e3, 1.0]), 0.999).ratio_interval == (0.0, math.inf)
-
-
-def test_unreached_values_count_as_the_horizon():
-    found = paired(sample([10, 20, 30, None, 25], [5, 12, 45, 10, None]), horizon=40)
-    assert found.difference == pytest.approx(np.mean([-5, -8, 10, -30, 15]))
-    assert (found.unreached, found.horizon) == ((1, 2), 40)
-    assert found.means == (25.0, pytest.approx((5 + 12 + 40 + 10 + 40) / 5))
-    assert math.isnan(found.ratio), "no ratio where a value is only a bound"
-    assert found.p_shares == 1.0, "of 3 pairs in which one run reaches it: 1 and 2"
-    assert Line("time_to_80%", "b", "a", found).cells()[-1] == "1 / 2", "in the order of the means before it"
-
-
-@pytest.mark.parametrize("horizon", [50.0, 7.0, 7.0 - 1e-12])
-def test_a_horizon_that_all_values_reach_changes_nothing(horizon):
-    one, other = [1.0, 2.0, 4.0], [2.0, 4.0, 7.0]
-    without = paired(sample(one, other))
-    assert paired(sample(one, other), horizon=horizon).ratio_interval == pytest.approx(without.ratio_interval)
 
 
 @pytest.mark.parametrize(
@@ -79,26 +83,6 @@ def test_what_is_refused(one, other, horizon, words):
     assert math.isnan(found.difference)
 
 
-def test_shares_are_tested_exactly():
-    """Five pairs in which the variant alone gets there: 2 / 2^5."""
-    found = paired(sample([None] * 5, [1, 2, 3, 4, 5]), horizon=50)
-    assert found.p_shares == pytest.approx(2 / 2**5)
-
-
-def test_what_pairing_saves_and_more_pairs_only_from_eight_on():
-    rng = np.random.default_rng(3)
-    one = rng.normal(30, 5, 12)
-    other = one - 1 + rng.normal(0, 3, 12)
-    few, many = (paired(sample(one[:n], other[:n])) for n in (7, 12))
-    assert math.isnan(few.variance_ratio)
-    assert few.more_pairs is None
-    d = other - one
-    assert many.variance_ratio == pytest.approx(d.var(ddof=1) / (one.var(ddof=1) + other.var(ddof=1)))
-    n = 12 + many.more_pairs
-    half = [stats.t.ppf(0.975, k - 1) * d.std(ddof=1) / math.sqrt(k) for k in (n - 1, n)]
-    assert half[1] <= abs(d.mean()) < half[0]
-
-
 def test_holm_by_hand():
     """Of four: 0.01 x 4, 0.02 x 3, 0.03 x 2, none below the one before; the one without a number counts too."""
     assert holm([0.03, 0.01, math.nan, 0.02])[:2] == pytest.approx([0.06, 0.04])
@@ -110,6 +94,8 @@ def test_cells_have_as_many_places_as_the_half_width():
     line = Line("time_to_80%", "b", "a", paired(sample([9, 8, 7], [4, 3.5, 2])), 0.012)
     assert line.cells() == ("time_to_80% (s)", "b", "3", "8", "3.17", "-4.83 +- 0.72", "0.382", "0.012", "-")
     assert Line("rounds", "b", "a", paired(sample([30, 10, 20], [10, 30, 19.9]))).cells()[5].startswith("0 +- ")
+    found = paired(sample([10, 20, 30, None, 25], [5, 12, 45, 10, None]), horizon=40)
+    assert Line("time_to_80%", "b", "a", found).cells()[-1] == "1 / 2", "in the order of the means before it"
 
 
 @pytest.mark.parametrize(

@@ -53,8 +53,6 @@ def test_neighbours_grow_as_table_i_says(tmp_path):
 
 
 class Told(Pause):
-    """PAUSE that keeps what it is told."""
-
     def observe(self, reports):
         self.told = [*getattr(self, "told", ()), reports]
         super().observe(reports)
@@ -76,27 +74,24 @@ def test_rounds_are_those_of_the_papers_crowd(modules):
     assert crowd.links(5).uplink_s(np.array([3]), 2, 0, 0)[0] == drawn[3, 2]
 
 
-def expected_by_quadrature(centre_s, std_s, floor_s):
-    """E[floor / max(floor, X)] of a normal X, over its density and the point mass at the floor."""
-    above, _ = quad(lambda x: floor_s / x * norm.pdf(x, centre_s, std_s), floor_s, centre_s + 12 * std_s, limit=200)
-    return norm.cdf(floor_s, centre_s, std_s) + above
+def expected_smallest(centre_s, std_s=0.05, floor_s=0.05):
+    """E[floor / max(floor, X)] of the largest X, by its density: the sum over k of k's times the others' laws."""
+
+    def density(x):
+        below = norm.cdf(x, centre_s, std_s)
+        return sum(norm.pdf(x, c, std_s) * np.delete(below, i).prod() for i, c in enumerate(centre_s))
+
+    above, _ = quad(lambda x: floor_s / x * density(x), floor_s, centre_s.max() + 12 * std_s, limit=200)
+    return float(norm.cdf(floor_s, centre_s, std_s).prod() + above)
 
 
 def test_expected_rewards_in_closed_form(modules):
     crowd = modules("genie_settings").MARGIN
-    expected = [expected_by_quadrature(centre_s, 0.05, 0.05) for centre_s in crowd.links().centre_s]
-    assert crowd.links().centre_s[[0, 2, 3, 11]] == pytest.approx([0.06, 0.08, 0.50 + 0.40 / 9, 0.90])
-    np.testing.assert_allclose(crowd.expected_smallest(np.arange(12)[:, None]), expected, rtol=1e-4)
-
-
-@pytest.mark.statistical
-def test_expected_smallest_reward_against_a_sample(modules):
-    crowd = modules("crowds").Crowd(12)
-    links = crowd.links(3)
-    duration_s = [links.uplink_s(np.array([0, 2]), draw, 0, 0) for draw in range(1, 20_001)]
-    smallest = 0.05 / np.max(duration_s, axis=1)
-    error = smallest.std() / math.sqrt(smallest.size)
-    assert abs(crowd.expected_smallest([[0, 2]])[0] - smallest.mean()) < 5 * error
+    centre_s = crowd.links().centre_s
+    assert centre_s[[0, 2, 3, 11]] == pytest.approx([0.06, 0.08, 0.50 + 0.40 / 9, 0.90])
+    for sets in (np.arange(12)[:, None], [[0, 2], [3, 11]]):
+        expected = [expected_smallest(centre_s[members]) for members in sets]
+        np.testing.assert_allclose(crowd.expected_smallest(sets), expected, rtol=1e-4)
 
 
 def test_regret_is_nothing_for_the_genie_and_never_falls_by_its_measure(modules):
@@ -116,7 +111,7 @@ def test_regret_of_uniform_selection_worked_out_again(modules):
     of, n, m = modules("genie_curves"), 12, 3
     setting = modules("genie_settings").SETTINGS["paper"]
     run, centre_s = of.follow(setting, Uniform(m), n, seed=4), setting.crowd.links().centre_s
-    mu = [expected_by_quadrature(one, 0.05, 0.05) for one in centre_s]
+    mu = [expected_smallest(centre_s[[k]]) for k in range(12)]
     smallest = {s: expected_smallest(centre_s[list(s)]) for s in itertools.combinations(range(12), m)}
     times = [0] * 12
     played = [members for _, members in setting.crowd.play(Uniform(m), n, 4)]
@@ -137,17 +132,6 @@ def test_regret_of_uniform_selection_worked_out_again(modules):
         assert short == pytest.approx(most - earned, abs=1e-3)
         for k in own:
             times[k] += 1
-
-
-def expected_smallest(centre_s, std_s=0.05, floor_s=0.05):
-    """E[floor / max(floor, X)] of the largest X, by its density: the sum over k of k's times the others' laws."""
-
-    def density(x):
-        below = norm.cdf(x, centre_s, std_s)
-        return sum(norm.pdf(x, c, std_s) * np.delete(below, i).prod() for i, c in enumerate(centre_s))
-
-    above, _ = quad(lambda x: floor_s / x * density(x), floor_s, centre_s.max() + 12 * std_s, limit=200)
-    return float(norm.cdf(floor_s, centre_s, std_s).prod() + above)
 
 
 def test_means_errors_and_fits_by_hand(modules):

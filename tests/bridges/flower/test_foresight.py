@@ -12,7 +12,7 @@ from flwr.serverapp.strategy import FedAvg
 
 from fedsim.bridges.flower import FromInstruction, FromReplies, SimulatedGrid
 from fedsim.errors import ScenarioError
-from tests.support.flower_apps import ask, make_client_app, make_plain_server_app, make_server_app, partition
+from tests.support.flower_apps import ask, make_client_app, make_plain_server_app, make_server_app
 from tests.support.plain_links import plain_scenario
 
 
@@ -127,14 +127,3 @@ def test_work_by_a_metric_or_a_function():
 def test_work_that_is_none(metrics, work, words):
     with pytest.raises(ScenarioError, match=words):
         seconds_of_work("train", metrics, foresight=FromReplies(work))
-
-
-def test_partitions_declare_their_size():
-    def size(message, context):
-        return len(partition(int(context.node_config["partition-id"]))[1])
-
-    history = SimulatedGrid(plain_scenario(), make_client_app(), foresight=FromInstruction(size)).serve(
-        make_server_app(FedAvg(fraction_evaluate=0.0), {}, rounds=1)
-    )
-    clients = history.column("participations", "client").tolist()
-    assert history.column("participations", "compute_s").tolist() == [(12 + 4 * k) / 100 for k in clients]

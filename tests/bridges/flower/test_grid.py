@@ -28,6 +28,7 @@ from flwr.serverapp.strategy import (
 )
 
 from fedsim.bridges.flower import SimulatedGrid
+from fedsim.bridges.flower.messages import RAISED
 from fedsim.bridges.flower.randomness import Randomness
 from fedsim.errors import ScenarioError
 from fedsim.results.tables import read_run
@@ -60,7 +61,6 @@ def numbers(result):
 
 
 def immediate(strategy, nodes=NODES):
-    """Return the result of a strategy whose ClientApps are called at once."""
     results = {}
     with Randomness(Streams(0)).of_server():
         make_server_app(strategy, results)(ImmediateGrid(make_client_app(), nodes), context_of(0, 1))
@@ -68,30 +68,25 @@ def immediate(strategy, nodes=NODES):
 
 
 @pytest.mark.parametrize("name", by_default(STRATEGIES, ["fedavg", "fedadam", "krum", "dp-adaptive"]))
-def test_strategies_find_what_they_find_without_a_clock(name):
+def test_strategies_find_what_they_find_without_a_clock(name, tmp_path):
+    """FedAvg's server looks at its nodes before the first evaluation, which begins no round."""
     results = {}
-    history = SimulatedGrid(plain_scenario(NODES), make_client_app()).serve(
-        make_server_app(STRATEGIES[name](), results)
-    )
+    plain = make_server_app(STRATEGIES[name](), results)
+
+    def main(grid, context):
+        if name == "fedavg":
+            assert len(list(grid.get_node_ids())) == NODES
+        plain(grid, context)
+
+    grid = SimulatedGrid(plain_scenario(NODES), make_client_app(), out=tmp_path / "run")
+    history = grid.serve(make_plain_server_app(main))
+    loaded = read_run(tmp_path / "run")
+    assert all(table.equals(loaded.tables()[name]) for name, table in history.tables().items())
+    assert not [note for note in history.notes if "finished from outside" in note]
     assert numbers(results["result"]) == numbers(immediate(STRATEGIES[name]()))
     curve = results["result"].evaluate_metrics_serverapp
     assert history.column("evaluations", "accuracy").tolist() == [curve[number]["accuracy"] for number in range(4)]
     assert history.column("evaluations", "loss").tolist() == [curve[number]["loss"] for number in range(4)]
-
-
-def test_a_server_may_look_at_its_nodes_before_the_first_evaluation():
-    results, looked = {}, []
-    plain = make_server_app(FedAvg(), results)
-
-    def main(grid, context):
-        looked.extend(grid.get_node_ids())
-        plain(grid, context)
-
-    history = SimulatedGrid(plain_scenario(NODES), make_client_app()).serve(make_plain_server_app(main))
-    curve = results["result"].evaluate_metrics_serverapp
-    assert len(looked) == NODES
-    assert history.column("evaluations", "accuracy").tolist() == [curve[number]["accuracy"] for number in range(4)]
-    assert not [note for note in history.notes if "finished from outside" in note]
 
 
 @pytest.mark.slow
@@ -152,24 +147,7 @@ def test_a_model_of_torch():
     assert found[0] == found[1] != found[2]
 
 
-@pytest.mark.slow
-def test_a_run_folder_like_any_other(tmp_path):
-    """The folder holds the tables of the history; a second run of the same has the same bytes."""
-    histories = [
-        SimulatedGrid(plain_scenario(), make_client_app(), out=tmp_path / name).serve(make_server_app(FedAvg(), {}))
-        for name in ("one", "two")
-    ]
-    for table in ("participations", "rounds", "evaluations"):
-        first, second = ((tmp_path / name / f"{table}.parquet").read_bytes() for name in ("one", "two"))
-        assert first == second
-    loaded = read_run(tmp_path / "one")
-    assert loaded.evaluations.equals(histories[0].evaluations)
-    assert loaded.time_to_accuracy(0.9) == histories[0].time_to_accuracy(0.9)
-
-
 def test_an_error_of_the_server_is_its_own(tmp_path):
-    """What a ServerApp raises is raised; the folder keeps the rounds before."""
-
     def main(grid, context):
         FedAvg().start(grid, initial_arrays(), num_rounds=1, train_config=ConfigRecord({"lr": 0.5}))
         raise KeyError("no more")
@@ -205,7 +183,6 @@ def test_older_servers_are_refused(name):
 
 
 def test_evaluations_of_nodes_are_the_curve_without_others():
-    """Without an ``evaluate_fn`` the curve is what the strategy aggregates of its nodes."""
     results = {}
 
     def main(grid, context):
@@ -251,7 +228,13 @@ def test_metrics_of_other_names_are_curves_too():
 
 def test_an_app_that_raised_is_no_used_update_and_weights_are_those_of_the_strategy():
     """FedAvg weighs by the number of examples: 20, 22 and 23 of 65."""
-    app, server = ClientApp(), ServerApp()
+    app, server, raised = ClientApp(), ServerApp(), []
+
+    class Kept(FedAvg):
+        def aggregate_train(self, server_round, replies):
+            taken = list(replies)
+            raised.extend(reply for reply in taken if reply.has_error())
+            return super().aggregate_train(server_round, taken)
 
     @app.train()
     def train(message, context):
@@ -263,10 +246,11 @@ def test_an_app_that_raised_is_no_used_update_and_weights_are_those_of_the_strat
 
     @server.main()
     def main(grid, context):
-        FedAvg(fraction_evaluate=0.0).start(grid, ArrayRecord([np.zeros(10)]), num_rounds=2)
+        Kept(fraction_evaluate=0.0).start(grid, ArrayRecord([np.zeros(10)]), num_rounds=2)
 
     scenario = plain_scenario().replace({"crowd.clients": 4})
     history = SimulatedGrid(scenario, app).serve(server)
+    assert [(reply.error.code, "no memory" in reply.error.reason) for reply in raised] == [(RAISED, True)] * 2
     rows = history.participations.to_pandas().set_index("client").sort_index()
     assert len(rows) == 8
     for client, share in ((0, 20 / 65), (1, 0.0), (2, 22 / 65), (3, 23 / 65)):

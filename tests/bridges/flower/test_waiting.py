@@ -15,8 +15,6 @@ from fedsim.bridges.flower.waiting import simulated_waiting
 
 
 class StandingClock:
-    """A clock that moves when it is slept on."""
-
     def __init__(self):
         self.now_s = 0.0
 

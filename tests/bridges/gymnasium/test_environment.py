@@ -25,7 +25,6 @@ def only(*clients, of=4):
 
 
 def begun(scenario=None, **options):
-    """Return an environment whose first round begins, of four clients by default."""
     env = SelectionEnv(scenario or four(), **options)
     env.reset(seed=1)
     return env
@@ -33,7 +32,6 @@ def begun(scenario=None, **options):
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(options) or "plain")
 def test_gymnasiums_checker_accepts_it(options):
-    """Warnings are errors here."""
     env = gymnasium.make(STRAGGLERS, **options)
     check_env(env.unwrapped)
     env.close()

@@ -60,14 +60,6 @@ def test_columns_by_hand(normalised, expected):
         np.testing.assert_allclose(seen[name], np.array(values, dtype=np.float32), err_msg=name)
 
 
-def test_before_the_first_delivery_nothing_is_known():
-    observations = Observations(4, ("last_duration_s",), True, 10, None)
-    unknown = replace(VIEW, last_duration_s=np.full(2, np.nan))
-    seen = observations.of(unknown, 1, 5.0)
-    assert seen["last_duration_s"].tolist() == [0, -1, 0, -1]
-    assert seen["time_s"].tolist() == [0]
-
-
 @pytest.mark.parametrize("normalised", [False, True])
 def test_after_the_last_round_no_client_is_a_candidate(normalised):
     observations = Observations(4, COLUMNS, normalised, 10, None)
@@ -76,8 +68,14 @@ def test_after_the_last_round_no_client_is_a_candidate(normalised):
     assert not seen["candidate"].any()
 
 
-def test_a_view_without_radio_and_privacy_has_zeros():
-    plain = replace(VIEW, snr_hz=None, privacy_budget=None)
-    seen = Observations(4, ("snr_db", "privacy_spent"), True, 10, None).of(plain, 5, 1.0)
-    assert not seen["snr_db"].any()
-    assert not seen["privacy_spent"].any()
+@pytest.mark.parametrize(
+    ("unknown", "columns", "values"),
+    [
+        ({"last_duration_s": np.full(2, np.nan)}, "last_duration_s", [0, -1, 0, -1]),
+        ({"snr_hz": None}, "snr_db", [0] * 4),
+        ({"privacy_budget": None}, "privacy_spent", [0] * 4),
+    ],
+)
+def test_what_nobody_knows_yet_or_ever_has_a_number(unknown, columns, values):
+    seen = Observations(4, (columns,), True, 10, None).of(replace(VIEW, **unknown), 1, 5.0)
+    assert (seen[columns].tolist(), seen["time_s"].tolist()) == (values, [0])

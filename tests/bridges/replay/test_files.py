@@ -151,7 +151,6 @@ def test_a_run_without_these_rounds_is_refused(tmp_path):
 
 
 def simgrid_python():
-    """Return the system's interpreter if it has SimGrid."""
     python = "/usr/bin/python3"
     if not Path(python).exists():
         return None

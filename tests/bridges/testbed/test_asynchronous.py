@@ -155,15 +155,6 @@ def test_sizes_and_work_are_stated():
     assert arrivals[1].closed.uplink_bits.tolist() == [1e5, 2e5]
 
 
-def test_the_run_ends_after_its_last_round():
-    testbed = asynchronous(count=1, buffer=1)
-    testbed.send([0])
-    assert testbed.next_arrival().closed.number == 1
-    assert testbed.over
-    with pytest.raises(StepError, match="next_arrival: the run is over"):
-        testbed.next_arrival()
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -49,19 +49,16 @@ def test_what_is_not_reported_is_not_drawn(tmp_path, told, drawn):
 
 
 def test_it_is_not_replayed(tmp_path):
-    """Neither a scenario goes on with it, nor another testbed; replaced it may be."""
+    """Neither a scenario goes on with it, nor another testbed, nor that with a scenario's run; replaced it may be."""
+    run(Scenario(**by_hand()), tmp_path / "own")
+    with pytest.raises(RunError, match="whose cohorts were its selector's"):
+        Testbed(by_hand(), tmp_path / "own")
     play(tmp_path / "run", rounds=1)
     with pytest.raises(RunError, match="holds a run of this scenario whose cohorts came from outside"):
         run(Scenario(**by_hand()), tmp_path / "run")
     with pytest.raises(RunError, match=r"whose cohorts came from outside, .* it cannot be replayed"):
         Testbed(by_hand(), tmp_path / "run")
     assert play(tmp_path / "run", rounds=2, replace=True).rounds.num_rows == 2
-
-
-def test_a_run_of_the_selector_is_not_taken_over(tmp_path):
-    run(Scenario(**by_hand()), tmp_path / "run")
-    with pytest.raises(RunError, match="whose cohorts were its selector's"):
-        Testbed(by_hand(), tmp_path / "run")
 
 
 def test_an_error_of_the_callers_code_keeps_the_rounds(tmp_path):

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from fedsim import Scenario, Testbed, simulate
+from fedsim import Scenario, simulate
 from fedsim.errors import FedsimError
 from fedsim.network import NETWORKS
 from fedsim.rounds import POLICIES
@@ -23,12 +23,20 @@ QUICK = {"rate": "shannon"}  # means over fading and coding take long to work ou
 FEW = [(network, POLICY_KINDS[i % len(POLICY_KINDS)]) for i, network in enumerate(NETWORK_KINDS)]
 
 
+PRIVACY = {
+    "budget": {"kind": "uniform", "epsilon": 3.0, "releases": 3},
+    "mechanism": {"kind": "laplace-coordinate", "delta_f": 0.01},
+}
+
+
 @pytest.mark.parametrize(("network", "policy"), FEW)
 def test_each_network_and_each_policy(network, policy):
     late = {} if policy in (*OWN_LATE_RULE, "pisces") else {"late": "stale"}
-    rounds = {"count": 2, "policy": filled(POLICIES, policy), **late}
+    crash = {"server_restart": {"at_s": [0.3], "down_s": 0.5}}
+    rounds = {"count": 2, "policy": filled(POLICIES, policy), "faults": crash, **late}
     selector, crowd = {"kind": "uniform", "cohort": 3}, {"clients": 6}
-    scenario = crossed(network, policy, seed=3, crowd=crowd, rounds=rounds, selector=selector, results={"audit": True})
+    more = {"crowd": crowd, "selector": selector, "privacy": PRIVACY, "results": {"audit": True}}
+    scenario = crossed(network, policy, seed=3, rounds=rounds, **more)
     assert table_bytes(driven(scenario)) == table_bytes(simulate(scenario))
 
 
@@ -44,17 +52,6 @@ def crossed(network, policy, **tables):
             **tables,
         }
     )
-
-
-def test_cohorts_that_are_read_from_a_table():
-    """The ids of each round of a run, given as they stand, give the run."""
-    scenario = crossed("cell", "deadline")
-    history = simulate(scenario)
-    number, client = history.column("participations", "round"), history.column("participations", "client")
-    testbed = Testbed(scenario)
-    for one in range(1, 5):
-        testbed.round(client[number == one])
-    assert table_bytes(testbed.finish()) == table_bytes(history)
 
 
 @pytest.mark.slow

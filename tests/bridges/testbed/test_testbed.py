@@ -34,27 +34,22 @@ def test_a_round_is_counted_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("stated", "ends_s"),
+    ("stated", "ends_s", "weights"),
     [
-        ({"samples": 10}, [4.0, 6.0]),  # 1 s of work
-        ({"samples": [0, 40]}, [3.0, 9.0]),
-        ({"flops": 5e7}, [8.0, 10.0]),  # 50 samples, 5 s
-        ({"compute_s": [0.5, 0.0]}, [3.5, 5.0]),
-        ({"compute_s": 1.0, "samples": 1000}, [4.0, 6.0]),
+        ({"samples": 10}, [4.0, 6.0], [0.5, 0.5]),  # 1 s of work
+        ({"samples": [0, 40]}, [3.0, 9.0], [0.0, 1.0]),
+        ({"samples": [30, 10]}, [6.0, 6.0], [0.75, 0.25]),
+        ({"flops": 5e7}, [8.0, 10.0], [0.5, 0.5]),  # 50 samples, 5 s
+        ({"compute_s": [0.5, 0.0]}, [3.5, 5.0], [0.5, 0.5]),
+        ({"compute_s": 1.0, "samples": 1000}, [4.0, 6.0], [0.5, 0.5]),
     ],
 )
-def test_work_is_stated(stated, ends_s):
+def test_work_is_stated(stated, ends_s, weights):
     """Clients 1 and 3 receive and send for 3 and 5 s beside their work; what is stated holds for one round."""
     testbed = Testbed(by_hand())
-    assert testbed.round([1, 3], **stated).end_s.tolist() == pytest.approx(ends_s)
-    assert testbed.round([1, 3]).duration_s.tolist() == pytest.approx([5.0, 7.0])
-
-
-def test_stated_samples_weigh_the_updates_of_their_round():
-    testbed = Testbed(by_hand())
-    assert testbed.round([1, 3], samples=[30, 10]).weight.tolist() == [0.75, 0.25]
-    assert testbed.round([1, 3], samples=[0, 10]).weight.tolist() == [0.0, 1.0]
-    assert testbed.round([1, 3]).weight.tolist() == [0.5, 0.5]
+    result, after = testbed.round([1, 3], **stated), testbed.round([1, 3])
+    assert (result.end_s.tolist(), result.weight.tolist()) == (pytest.approx(ends_s), weights)
+    assert (after.duration_s.tolist(), after.weight.tolist()) == (pytest.approx([5.0, 7.0]), [0.5, 0.5])
 
 
 def test_sizes_are_stated():
@@ -68,16 +63,6 @@ def test_sizes_are_stated():
     assert result.uplink_bits.tolist() == [1e6, 0.0, 3e6]
     assert result.end_s.tolist() == pytest.approx([3.0, 2.0, 5.0])
     assert testbed.round([3], compute_s=0.0).duration_s.tolist() == pytest.approx([2.0])  # 1 Mbit each by the scenario
-
-
-def test_a_deadline_makes_clients_late():
-    """With 5.5 s of time clients 0 and 1 deliver after 4 and 5 s, and clients 2 and 3 do not."""
-    scenario = by_hand(rounds=rounds(policy={"kind": "deadline", "deadline_s": 5.5}))
-    result = Testbed(scenario).round([0, 1, 2, 3])
-    assert result.outcome.tolist() == ["delivered", "delivered", "late", "late"]
-    assert result.used.tolist() == [True, True, False, False]
-    assert result.delivered.tolist() == [True, True, False, False]
-    assert (result.round_end_s, result.ended_by) == (5.5, "deadline")
 
 
 def test_a_limit_ends_a_round_that_waits_for_all():
@@ -103,6 +88,10 @@ def test_a_model_is_evaluated_after_a_look_at_the_next_candidates():
     history = testbed.finish()
     found = [history.column("evaluations", name).tolist() for name in ("round", "time_s", "model_version", "accuracy")]
     assert found == [[0, 1, 2], [0.0, 4.0, 9.0], [0, 1, 2], [0.1, 0.5, 0.8]]
+    assert [part.tolist() for part in history.curve("time", "accuracy")] == [found[1], found[3]]
+    assert history.evaluations.column("loss").to_pylist() == [None, 1.0, None]
+    assert history.time_to_accuracy(0.6) == 9.0
+    assert not any("no number any more" in note for note in history.notes)
 
 
 def test_late_updates_of_earlier_rounds_are_told():
@@ -168,20 +157,6 @@ def test_a_selector_that_is_never_asked_is_told_nothing():
     testbed.round([2])
     testbed.report(measured={"loss_rms": [3.0]})
     testbed.round(testbed.select())
-
-
-def test_reported_accuracy_is_the_curve():
-    testbed = Testbed(by_hand())
-    testbed.report(accuracy=0.1, loss=2.3)  # of the first model
-    for accuracy in (0.4, 0.6, 0.9):
-        testbed.round([0])
-        testbed.report(accuracy=accuracy)
-    history = testbed.finish()
-    times_s, accuracies = history.curve("time", "accuracy")
-    assert (times_s.tolist(), accuracies.tolist()) == ([0.0, 4.0, 8.0, 12.0], [0.1, 0.4, 0.6, 0.9])
-    assert history.evaluations.column("loss").to_pylist() == [2.3, None, None, None]
-    assert history.time_to_accuracy(0.6) == 8.0
-    assert not any("no number any more" in note for note in history.notes)
 
 
 @pytest.mark.parametrize("changes", [{"target_accuracy": 0.5}, {"count": 1}])
@@ -293,18 +268,29 @@ def test_wrong_cohorts_and_numbers_are_refused_before_time_passes(cohort, stated
     assert testbed.round([0, 1]).end_s.tolist() == [4.0, 5.0]
 
 
-def test_busy_clients_are_no_candidates():
-    policy = {"kind": "deadline", "deadline_s": 5.5}
-    testbed = Testbed(by_hand(rounds=rounds(policy=policy, late="stale")))
-    testbed.round([0, 3])
-    with pytest.raises(StepError, match=r"client 3 is no candidate now, .* allowed: the 3 candidates 0, 1, 2"):
-        testbed.round([3])
+ORDER = {"grouping": {"kind": "order", "count": 2}, "rounds": 1, "backhaul": "none"}
+STALE = {"policy": {"kind": "deadline", "deadline_s": 5.5}, "late": "stale"}
+NO_FLOPS = {"kind": "none", "model_bits": 1e6, "samples_per_client": 20}
 
 
-def test_operations_need_those_of_a_sample():
-    learning = {"kind": "none", "model_bits": 1e6, "samples_per_client": 20}
-    with pytest.raises(StepError, match=r"round: flops: 1\.0 is not allowed, .* allowed: learning.flops_per_sample"):
-        Testbed(by_hand(learning=learning)).round([0], flops=1.0)
+@pytest.mark.parametrize(
+    ("tables", "cohort", "stated", "message"),
+    [
+        ({"rounds": rounds(edges=ORDER)}, [0], {}, r"rounds\.edges: a testbed steps the rounds of one server"),
+        ({"rounds": rounds(**STALE)}, [0, 3], {}, "client 3 is no candidate now, .* allowed: the 3 candidates 0, 1, 2"),
+        ({"learning": NO_FLOPS}, [0], {"flops": 1.0}, r"flops: 1\.0 is not allowed, .*: learning.flops_per_sample"),
+    ],
+)
+def test_what_a_scenario_does_not_allow_is_refused(tables, cohort, stated, message):
+    """Client 3 is busy after a first round of 5.5 s."""
+
+    def play():
+        testbed = Testbed(by_hand(**tables))
+        for _ in range(2):
+            testbed.round(cohort, **stated)
+
+    with pytest.raises(StepError, match=message):
+        play()
 
 
 @pytest.mark.parametrize(
@@ -344,47 +330,6 @@ def test_wrong_reports_are_refused(told, message):
     testbed.view()
     with pytest.raises(StepError, match="report: no round was just played"):
         testbed.report(accuracy=0.5)
-
-
-def test_privacy_is_charged_for_each_upload():
-    """Each upload of the exact accountant costs 1 of the budget; the third of client 0 is not to be had."""
-    privacy = {
-        "budget": {"kind": "uniform", "epsilon": 2.0, "releases": 2},
-        "mechanism": {"kind": "laplace-coordinate", "delta_f": 0.01},
-    }
-    testbed = Testbed(by_hand(privacy=privacy))
-    assert testbed.round([0]).epsilon.tolist() == [1.0]
-    assert testbed.view().privacy_spent.tolist() == [1.0, 0.0, 0.0, 0.0]
-    testbed.round([0, 1])
-    assert testbed.view().client.tolist() == [1, 2, 3]
-    assert testbed.finish().releases.column("client").to_pylist() == [0, 0, 1]
-
-
-def test_a_crash_of_the_server_ends_a_round():
-    """The server crashes at 3 s: client 0, which works then, is late, and the next round begins after the restart."""
-    crash = {"server_restart": {"at_s": [3.0], "down_s": 2.0}}
-    testbed = Testbed(by_hand(rounds=rounds(faults=crash)))
-    result = testbed.round([0])
-    assert (result.ended_by, result.outcome.tolist(), result.used.tolist()) == ("restart", ["late"], [False])
-    testbed.report(losses=[1.0], accuracy=0.1)
-    assert testbed.round([0]).start_s.tolist() == [5.0]
-
-
-def test_batteries_pay():
-    """Two seconds of work at 3 W; nothing else costs energy."""
-    free = {"receive_j_per_bit": 0.0, "transmit_j_per_bit": 0.0}
-    energy = {"kind": "battery", "capacity_j": 100.0, "compute_w": 3.0, **free}
-    devices = {**by_hand()["devices"], "energy": energy}
-    testbed = Testbed(by_hand(devices=devices, rounds=rounds(policy={"kind": "deadline", "deadline_s": 9.0})))
-    assert testbed.round([1, 2]).energy_j.tolist() == pytest.approx([6.0, 6.0])
-    assert testbed.view().charge_j is not None
-    assert testbed.round([1], compute_s=1.0).energy_j.tolist() == pytest.approx([3.0])
-
-
-def test_edge_servers_are_refused_in_words():
-    edges = {"grouping": {"kind": "order", "count": 2}, "rounds": 1, "backhaul": "none"}
-    with pytest.raises(StepError, match=r"rounds\.edges: a testbed steps the rounds of one server"):
-        Testbed(by_hand(rounds=rounds(edges=edges)))
 
 
 def test_a_file_and_tables_and_a_scenario_are_the_same(tmp_path):

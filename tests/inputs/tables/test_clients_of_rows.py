@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
 from fedsim.devices.availability.traces import Traces
 from fedsim.errors import DataError
 from fedsim.inputs.tables import Table, owned, reading
@@ -14,7 +13,6 @@ from fedsim.per_client.laws import Column
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.traces import capacity_of
-from tests.support.media import TWO_CELLS
 
 
 def table(tmp_path, text, name="t.csv"):
@@ -126,37 +124,14 @@ def test_speeds_and_rates_of_clients_are_those_of_their_ids(tmp_path):
         RateFile(path=str(path), time="time_s").of_clients("a", 2, None, Streams(0))
 
 
-RADIO = {
-    "kind": "graph",
-    "topology": {**TWO_CELLS, "cells": 1, "site_distance_m": 500.0},
-    "access": {
-        "kind": "radio",
-        "cell": {"kind": "cell", "fading": {"kind": "none"}},
-        "spectrum": "dedicated",
-        "delay_s": 0.0,
-    },
-}
-
-
-def walked(ids):
-    points = [(client, 0.0, 3000.0, 0.0) for client in ids]
-    return simulate(
-        Scenario(
-            name="t",
-            crowd={"clients": 2, "placement": {"kind": "given", "positions_m": [[100.0, 0.0], [300.0, 0.0]]}},
-            selector="all",
-            devices={"compute": "zero"},
-            rounds={"count": 1},
-            learning={"kind": "none", "downlink_bits": 1e7, "uplink_bits": 1e7, "samples_per_client": 1},
-            network={**RADIO, "mobility": {"kind": "trace", "points": np.array(points)}},
-        )
-    )
-
-
 def test_points_of_other_clients_do_not_leave_clients_at_their_placements():
-    assert sorted(walked([0, 1]).column("participations", "uplink_s")) == pytest.approx([21.308, 531.904], abs=1e-3)
+    def places(*ids):
+        with reading() as run:
+            ways = Trace(points=[(client, 0.0, 3000.0, 0.0) for client in ids]).of_clients(2)
+        return [next(ways(client, (1.0, 0.0))).place_m[0] for client in (0, 1)], "".join(run.notes)
+
+    assert places(0, 1) == ([3000.0, 3000.0], "")
     for ids in ([1, 2], [10, 11]):
         with pytest.raises(DataError, match=r"mobility.*no row of client 0; the ids in it are"):
-            walked(ids)
-    (sentence,) = [note for note in walked([1]).notes if "mobility" in note]
-    assert sentence == "network.mobility.points: 1 of 2 clients have no row (0)"
+            places(*ids)
+    assert places(1) == ([1.0, 3000.0], "network.mobility.points: 1 of 2 clients have no row (0)")

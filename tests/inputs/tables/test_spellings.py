@@ -1,7 +1,7 @@
 """A table in another spelling (ids, instants, units, order, packing) is the same; a wrong cell is named by its row."""
 
 import gzip
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
 import pytest
@@ -26,11 +26,12 @@ TIMES = {
     "TIME (s)": lambda at: f"+{at}.0",
 }
 DATES = {
-    "time": lambda at: (BEGIN + timedelta(seconds=at)).isoformat(),
+    "time": lambda at: (BEGIN + timedelta(seconds=at)).astimezone(timezone(timedelta(hours=at % 3))).isoformat(),
     "Timestamp": lambda at: (BEGIN + timedelta(seconds=at)).strftime("%Y-%m-%d %H:%M:%S"),
     "timestamp": lambda at: (BEGIN + timedelta(seconds=at)).strftime("%Y.%m.%d_%H.%M.%S"),
     "time_s": lambda at: f"{BEGIN.timestamp() + at:.0f}",
     "timestamp ": lambda at: f"{(BEGIN.timestamp() + at) * 1e3:.0f}",
+    "Time_s": lambda at: f"{(BEGIN.timestamp() + at) * 1e6:.0f}",
     "TIME": lambda at: f"{(BEGIN.timestamp() + at) * 1e9:.0f}",
 }
 METRES = {"x_m": 1, "X (m)": 1, "x_cm": 100, "x_km": 0.001}

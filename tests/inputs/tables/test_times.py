@@ -8,7 +8,6 @@ import pytest
 from fedsim.devices.availability.traces import Traces
 from fedsim.errors import DataError
 from fedsim.inputs.tables import Table, instants, origin_of, reading
-from fedsim.inputs.tables.header import Name, Unit
 from fedsim.network.topology.mobility import Trace
 from fedsim.network.traces.files import RateFile
 from fedsim.run_setup import RunSetup
@@ -29,32 +28,12 @@ def read(tmp_path, text, origin=None, name="time_s"):
     return times.since(origin_of(table, [times], origin)).tolist()
 
 
-@pytest.mark.parametrize(
-    ("header", "cells"),
-    [
-        ("time_s", ["0", "1.5", "60"]),
-        ("time_ms", ["0", "1500", "60000"]),
-        ("Time (ms)", ["0", "1.5e3", "60000"]),
-        ("time [min]", ["0", "0.025", "1"]),
-        ("time", ["2024-03-01T10:00:00Z", "2024-03-01 11:00:01.5+01:00", "2024-03-01T10:01Z"]),
-        ("time", ["2024.03.01_10.00.00", "2024.03.01_10.00.01.5", "2024.03.01_10.01.00"]),
-        ("time", ["1709287200", "1709287201.5", "1709287260"]),
-        ("time", ["1709287200000", "1709287201500", "1709287260000"]),
-        ("time_s", ["1709287200000000", "1709287201500000", "1709287260000000"]),
-    ],
-)
-def test_instants_count_from_zero_or_from_the_first_date(tmp_path, header, cells):
-    with reading() as run:
-        assert read(tmp_path, "\n".join([header, *cells])) == [0.0, 1.5, 60.0]
-    dated = cells[0] != "0"
-    assert any("the run begins at 2024-03-01T10:00:00Z" in note for note in run.notes) == dated
-    assert any("since 1970" in note for note in run.notes) == cells[0].startswith("17")
-
-
 def test_an_origin_is_a_number_or_a_date(tmp_path):
     assert read(tmp_path, "time_s\n100\n160\n", origin=90.0) == [10, 70]
     for origin in ("2024-03-01T11:59:50+02:00", 1709287190.0):
-        assert read(tmp_path, "time\n1709287200000\n1709287260000\n", origin=origin) == [10, 70]
+        with reading() as run:
+            assert read(tmp_path, "time\n1709287200000\n1709287261500\n", origin=origin) == [10, 71.5]
+        assert "since 1970" in "".join(run.notes)
     with pytest.raises(DataError, match="origin: '10:00' is not allowed; the table has seconds"):
         read(tmp_path, "time_s\n100\n160\n", origin="10:00")
 
@@ -72,20 +51,6 @@ def test_two_tables_of_a_run_do_not_begin_at_two_dates(tmp_path):
 def test_what_is_no_time_is_refused_with_its_row(tmp_path, cell):
     with pytest.raises(DataError, match=r"time, row 2: '.*' is not allowed; allowed: seconds, dates such as"):
         read(tmp_path, f"time\n{FROM}\n{cell}\n")
-
-
-@pytest.mark.parametrize(
-    ("text", "base", "unit"),
-    [
-        (" Client ", "client", None),
-        ("DL rate [Mbit/s]", "dl_rate", Unit("bit/s", 1e6)),
-        ("down_mbps", "down", Unit("bit/s", 1e6)),
-        ("s", "s", None),
-        ("time_x", "time_x", None),
-    ],
-)
-def test_names_state_units(text, base, unit):
-    assert (Name.of(text).base, Name.of(text).unit) == (base, unit)
 
 
 PUBLISHED = """Timestamp,CellID,NetworkMode,RSRP,SNR,DL_bitrate,UL_bitrate,State,PINGAVG
@@ -128,7 +93,12 @@ def test_notes_count_the_rows_of_all_traces(tmp_path):
 def test_hours_go_over_midnight_and_rows_are_sorted_by_dates(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("t,r\n23:59:58,1\n23:59:59,2\n00:00:01,3\n")
-    assert RateFile(path=str(path), rate="r", time="t").read().edge_s.tolist() == [0, 1, 3, 5]
+    with reading() as run:
+        assert RateFile(path=str(path), rate="r", time="t").read().edge_s.tolist() == [0, 1, 3, 5]
+    assert run.notes[-1] == "t.csv: after its last row a trace begins anew, as no after is stated"
+    for after, took_s in (("repeat", 7.0), ("hold", 6.0), ("none", np.inf)):  # 11 bits in 5 s, then 3 more
+        found = RateFile(path=str(path), rate="r", time="t", after=after).read()
+        assert found.transfer_s(np.zeros(1, dtype=int), np.zeros(1), np.full(1, 14.0)).tolist() == [took_s]
     path.write_text("t,r\n12,3\n10,1\n11,2\n")
     with reading() as run:
         found = RateFile(path=str(path), rate="r", time="t", **LAST).read()
@@ -138,24 +108,6 @@ def test_hours_go_over_midnight_and_rows_are_sorted_by_dates(tmp_path):
         "t.csv: t is read as seconds: its name states no unit",
         "t.csv: 1 rows come before the row above them in time: rows are sorted",
     ]
-
-
-@pytest.mark.parametrize(
-    ("after", "took_s", "carried"),
-    [("repeat", [3 + 2 / 3, 4.0], 8.0), ("hold", [3.0, 8 / 3], 10.0), ("none", [np.inf, np.inf], 4.0)],
-)
-def test_what_follows_the_last_rate(tmp_path, after, took_s, carried):
-    """Rates of 1 and 3 bit/s for a second each; 7 bits from 0 s on and 8 bits from 1 s on."""
-    (tmp_path / "t.csv").write_text("t,r\n0,1\n1,3\n")
-    found = RateFile(path=str(tmp_path / "t.csv"), rate="r", time="t", after=after).read()
-    trace, start_s = np.zeros(2, dtype=np.int64), np.array([0.0, 1.0])
-    assert found.transfer_s(trace, start_s, np.array([4.0, 3.0])).tolist() == [2.0, 1.0]
-    assert found.transfer_s(trace, start_s, np.array([7.0, 8.0])).tolist() == pytest.approx(took_s)
-    assert found.between_bits(trace[:1], np.zeros(1), np.full(1, 4.0)).tolist() == [carried]
-    assert found.mean_bps.tolist() == found.length_s.tolist() == [2.0]
-    with reading() as run:
-        RateFile(path=str(tmp_path / "t.csv"), rate="r", time="t").read()
-    assert run.notes[-1] == "t.csv: after its last row a trace begins anew, as no after is stated"
 
 
 def there(tmp_path, text, times_s, **options):
