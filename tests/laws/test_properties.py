@@ -223,7 +223,7 @@ AGAIN = """
 import sys
 from fedsim import Scenario, simulate
 changes = {"rounds.count": 4, "rounds.late": "stale", "selector.cohort": 8}
-changes["devices.dropout"] = {"kind": "phase-hazard", "uplink_per_s": 0.3}
+changes["devices.dropout"] = {"kind": "phase-hazard", "downlink_per_s": 0, "compute_per_s": 0.3, "uplink_per_s": 0.3}
 history = simulate(Scenario.load(sys.argv[1]).replace(changes), store=False)
 print([table.to_pylist() for table in (history.participations, history.rounds, history.evaluations)])
 """
