@@ -324,6 +324,13 @@ def test_units_of_columns_are_made_those_of_fields(column, field, right, tmp_pat
     assert found == pytest.approx([right, 3 * right])
 
 
+def test_a_column_in_two_units_may_be_rounded_in_one(tmp_path):
+    rows = "client,height_m,height_ft\n1,1.83,6\n0,1.5,4.92\n"
+    assert read(tmp_path, rows, value, column="height_m", field="network.height_m")[0] == [1.5, 1.83]
+    with pytest.raises(DataError, match=r"height_ft, row 2: '49.2' is not allowed; allowed: what height_m has there"):
+        read(tmp_path, rows.replace("4.92", "49.2"), value, column="height_m", field="network.height_m")
+
+
 def test_a_unit_that_is_not_known_is_refused(tmp_path):
     for column, field in (("size_mb", "learning.model_bits"), ("samples_per_ms", "devices.compute.samples_per_s")):
         with pytest.raises(DataError, match=f"{column} is in no unit of"):
