@@ -14,6 +14,7 @@ from fedsim.errors import DataError
 from fedsim.history.outcomes import NOT_CUT, PHASES, UPLINK, Outcome
 from fedsim.history.schema import PARTICIPATIONS
 from fedsim.inputs.bounds import NUMBER
+from fedsim.inputs.files import MAX_BYTES, check_file
 from fedsim.inputs.tables import IDS, Table, identified, instants, note, origin_of, reading
 from fedsim.inputs.tables.table import Missing
 from fedsim.measurements import MOST_WORK
@@ -91,7 +92,7 @@ def read_log(path: str | Path, rounds: str | Path | None = None) -> Log:
         place = place / "participations.parquet"
         if (place.parent / "clients.parquet").exists():
             beside = _columns(Table.read(place.parent / "clients.parquet"))
-    table = Table.read(place)
+    table = Table.read(check_file(place, MAX_BYTES, DataError))
     table.called(*IDS)
     with reading() as read:
         columns = _columns(table)
@@ -104,7 +105,7 @@ def read_log(path: str | Path, rounds: str | Path | None = None) -> Log:
             note(table.where, f"columns not read: {', '.join(others)}")
     candidates = np.zeros(0, dtype=np.int64)
     if rounds is not None:
-        candidates = Table.read(rounds).whole("candidates")
+        candidates = Table.read(check_file(rounds, MAX_BYTES, DataError)).whole("candidates")
     return _log(columns, candidates, beside, str(place), read.notes)
 
 

@@ -319,6 +319,13 @@ def test_units_of_columns_are_made_those_of_fields(column, field, right, tmp_pat
     assert found == pytest.approx([right, 3 * right])
 
 
+def test_a_column_in_two_units_may_be_rounded_in_one(tmp_path):
+    rows = "client,height_m,height_ft\n1,1.83,6\n0,1.5,4.92\n"
+    assert read(tmp_path, rows, value, column="height_m", field="network.height_m")[0] == [1.5, 1.83]
+    with pytest.raises(DataError, match=r"height_ft, row 2: '49.2' is not allowed; allowed: what height_m has there"):
+        read(tmp_path, rows.replace("4.92", "49.2"), value, column="height_m", field="network.height_m")
+
+
 def test_watts_are_no_levels_charges_no_joules_and_other_units_unknown(tmp_path):
     rows = "client,{}\n1,3\n0,1\n"
     for name, field, said in (
