@@ -8,10 +8,11 @@ import pytest
 import simpy
 
 from fedsim import simulate
-from fedsim.network import Cell, NoFading, UrbanMacro
-from fedsim.network.graph.fading import AccessFading
+from fedsim.network import Cell, NoFading, Rayleigh, UrbanMacro
+from fedsim.network.graph.fading import AccessFading, FadingLaw, WayFading
 from fedsim.network.graph.graph import Graph
 from fedsim.network.radio.channel import Channel
+from fedsim.network.topology.coverage import Offer
 from fedsim.selectors.contracts import Cohort
 from fedsim.streams import Streams
 from fedsim.testing import check_network
@@ -193,11 +194,10 @@ def test_a_transfer_between_two_clients_has_the_lesser_of_both_links():
         assert flow.rate_bps() == pytest.approx(least)
 
 
-@pytest.mark.parametrize("spread_s", [0.0, 363e-9])
-def test_a_client_that_walks_fades_at_the_snr_of_its_place(spread_s):
+def test_a_client_that_walks_fades_at_the_snr_of_its_place():
     """Behind each step the rate is that of the block at the place of the last step."""
     walk = {"kind": "trace", "points": [[0, 0.0, 100.0, 0.0], [0, 40.0, 500.0, 0.0]]}
-    cell = Cell(access="none", fading=SLOW_FADING, shadowing_sigma_db=0.0, delay_spread_s=spread_s)
+    cell = Cell(access="none", fading=SLOW_FADING, shadowing_sigma_db=0.0, delay_spread_s=0.0)
     network = graph(cell, mobility=walk, handover={"measured_every_s": 0.5})
     medium, env = opened(network, [[0.0, 0.0]], 5)
     flow = medium.uplink(0, 1e12)
@@ -219,6 +219,23 @@ def test_a_handover_keeps_the_draws_of_client_and_block():
     assert [change.to_station for change in medium.handovers] == ["bs-1"]
     channel = built(cell, [[10.0, 0.0]], 5).uplink
     assert flow.rate_bps() == pytest.approx(float(channel.rate_bps(0, 240)), rel=1e-6)
+
+
+def test_a_table_of_a_band_grows_with_the_snrs_that_clients_meet():
+    law = FadingLaw(Cell().rate, Rayleigh(), 363e-9, Streams(2))
+    fading = AccessFading(
+        law, [(0, 1)], (None, WayFading(law, "fading-uplink", 5e6, np.array([1e6]), np.array([10.0])))
+    )
+    assert [fading.fades(link) for link in (0, 1, 2)] == [False, True, False]
+    block, link = np.arange(50), np.array([1])
+    for snr in (10.0, 1000.0, 0.02):
+        assert fading.join(0, Offer((1.0, 2e6), (1.0, snr)))
+        channel = Channel(
+            np.array([snr]), 5e6, Rayleigh(), "fading-uplink", Streams(2), law.rate, delay_spread_s=363e-9
+        )
+        np.testing.assert_allclose(fading.ratios(link, block)[:, 0], channel.rate_bps(0, block) / 2e6, rtol=1e-6)
+    assert not fading.join(0, Offer((5.0, 2e6), (7.0, 0.02)))
+    assert not fading.join(0, Offer((5.0, 2e6)))
 
 
 def test_the_base_station_measures_the_strongest_stations_uplink():
