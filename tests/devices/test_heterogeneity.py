@@ -29,13 +29,6 @@ def times(clients=CLIENTS, seed=1, flops_per_sample=1e6, **options):
     return of_crowd(law, clients, seed, flops_per_sample=flops_per_sample)
 
 
-def test_time_is_operations_over_speed_by_hand():
-    """50 samples of 3e6 operations at 1e9 per second take 0.15 s."""
-    found = times(2, flops_per_sample=3e6)
-    np.testing.assert_allclose(found.duration_s(np.array([1, 0]), 1, np.array([50.0, 10.0])), [0.15, 0.03])
-    np.testing.assert_allclose(found.expected_s(np.array([50.0, 10.0])), [0.15, 0.03])
-
-
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("table", "oracle"),
