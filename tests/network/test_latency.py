@@ -119,6 +119,7 @@ def test_two_speed_draws_are_normal_around_each_clients_centre():
     links, slow = built(TwoSpeed(), stand(20_000), 2), np.arange(10_000, 20_000)
     centred_s = links.uplink_s(slow, 3, zeros(slow), 0.0) - centres_by_hand(10_000, 10_000)[10_000:]
     assert stats.kstest(centred_s, stats.norm(0.0, 0.05).cdf).statistic < dkw(slow.size)
+    assert centred_s.std() == pytest.approx(0.05, rel=4 / math.sqrt(2 * slow.size))
 
 
 @pytest.mark.statistical
