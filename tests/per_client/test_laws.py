@@ -68,17 +68,6 @@ def test_a_further_client_changes_no_value_and_another_field_all(clients, more, 
         assert np.all(few != law.values(clients, Streams(5), "y"))
 
 
-@given(st.floats(-3, 3), st.floats(0, 2), st.floats(-2, 2), st.floats(0.2, 3))
-def test_values_stay_within_the_limits_that_a_law_states(mean, std, centre, width):
-    try:
-        law = Normal(mean=mean, std=std, least=centre, greatest=centre + width)
-    except ValidationError:
-        return
-    low, high = law.limits()
-    values = law.values(200, Streams(0), "x")
-    assert np.all((low <= values) & (values <= high))
-
-
 @pytest.mark.parametrize(
     ("table", "said"),
     [

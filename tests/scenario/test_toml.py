@@ -5,6 +5,8 @@ import pytest
 from fedsim.errors import ScenarioError
 from fedsim.scenario import Scenario, parse_assignment
 from fedsim.scenario.toml import DEEPEST, NoTomlError, parse_toml
+from tests.support.field_values import write_files
+from tests.support.scenario_fields import schema_fields
 
 TOO_MUCH = {
     "5,000 digits": ("a = " + "9" * 5000, r"cannot be read: Exceeds the limit \(4300 digits\).*; allowed: 64 bits"),
@@ -87,3 +89,14 @@ def test_nothing_stays_nothing_where_something_is_the_default(path, chosen):
     assert again == scenario
     assert again.digest() == scenario.digest()
     assert '= "none"' in scenario.to_toml().partition(f"[{path}]")[2]
+
+
+@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.slow)])
+def test_each_option_of_each_kind_is_read_as_it_was_written(every, tmp_path, monkeypatch):
+    """Each moves the digest, as `tests.learning.test_digests` sees to."""
+    write_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for field in list(schema_fields())[::every]:
+        scenario = field.changed() or field.scenario
+        again = Scenario.from_toml(scenario.to_toml())
+        assert (again.digest(), again.to_toml()) == (scenario.digest(), scenario.to_toml()), (field.part, field.name)

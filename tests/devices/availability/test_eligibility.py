@@ -22,16 +22,6 @@ def test_laws_state_their_kind():
     assert whole.leaves_after_s(np.arange(2), 0.0, 1, np.ones(2)).tolist() == [math.inf] * 2
 
 
-def test_both_conditions_at_once_worked_by_hand():
-    """Client 0 is there but never charged, 1 is charged from 30 s on and there from 40 s on, 2 is charged at 35 s."""
-    power = batteries([0.0, 20.0, 15.0], gain_w=1.0, least=50.0)
-    power.begin(np.array([0]), 0.0, (1.0, 1.0), np.ones(1), np.ones(1))
-    there = charged(available_in(*[[(0, 900)], [(0, 10), (40, 60)], [(20, 30), (70, 90)]]), power)
-    assert there.next_s(0.0, 1)[0] == 40.0
-    assert there.available(np.arange(3), 40.0, 1).tolist() == [False, True, False]
-    assert there.next_s(60.0, 1)[0] == 70.0
-
-
 def test_a_draw_without_a_charged_client_is_repeated():
     """One of 50 clients is charged; tries are 2 s apart and show it with probability 0.2, so the mean wait is 8 s."""
     waits = []
@@ -61,8 +51,9 @@ stretches = st.lists(st.tuples(st.integers(0, 99), st.integers(1, 30)), max_size
     st.lists(st.tuples(stretches, st.integers(0, 100)), min_size=1, max_size=5),
     st.sampled_from([-0.5, 0.0, 0.25, 2.0]),
     st.integers(0, 150),
+    st.sets(st.integers(0, 4)),
 )
-def test_a_round_opens_when_a_search_through_all_instants_says(lines, gain_w, time_s):
+def test_a_round_opens_when_a_search_through_all_instants_says(lines, gain_w, time_s, chosen):
     """The conditions change at multiples of a quarter of a second only (4 J at 0.25 W take 16 s, and so on)."""
     rows = [[(start, min(start + length, 100)) for start, length in row] for row, _ in lines]
     power = batteries([4.0 * (charge // 4) for _, charge in lines], gain_w=gain_w, least=60.0)
@@ -75,23 +66,25 @@ def test_a_round_opens_when_a_search_through_all_instants_says(lines, gain_w, ti
             for row, (_, j) in zip(rows, lines, strict=True)
         ]
 
-    expected = next((time_s + step / 4 for step in range(4 * 700) if any(free(time_s + step / 4))), math.inf)
-    assert there.next_s(float(time_s), 1)[0] == expected
-    for now_s in {float(time_s), expected} - {math.inf}:
-        assert there.available(np.arange(len(lines)), now_s, 1).tolist() == free(now_s)
+    everyone = np.arange(len(lines))
+    some = everyone[np.isin(everyone, [*chosen, 0])]
+    part, looks_s = there.part(some), time_s + np.arange(4 * 700) / 4
+    comes = np.array([free(now_s) for now_s in looks_s])
+    for member, found in (
+        (everyone, [there.next_s(float(time_s), 1)]),
+        (some, [there.next_s(float(time_s), 1, some), part.next_s(float(time_s), 1)]),
+    ):
+        opens = comes[:, member].any(axis=1)
+        expected = float(looks_s[opens.argmax()]) if opens.any() else math.inf
+        assert [opens_s for opens_s, _ in found] == [expected] * len(found)
+        for now_s in {float(time_s), expected} - {math.inf}:
+            assert there.available(member, now_s, 1).tolist() == np.array(free(now_s))[member].tolist()
+    assert part.available(some, float(time_s), 1).tolist() == comes[0, some].tolist()
 
 
 def test_some_clients_only():
-    """As worked by hand above; and clients of a part of the crowd come in no later draw."""
-    some = np.array([1, 2])
-    power = batteries([50.0, 20.0, 15.0], gain_w=1.0, least=50.0)
-    availability = available_in(*[[(0, 900)], [(0, 10), (40, 60)], [(20, 30), (70, 90)]])
-    assert availability.next_s(12.0, 1, some)[0] == 20.0
-    assert availability.next_s(12.0, 1, some[:1])[0] == 40.0
-    there = charged(availability, power)
-    assert there.next_s(0.0, 1)[0] == 0.0
-    assert there.next_s(0.0, 1, some)[0] == 40.0
-    assert there.next_s(0.0, 1, some[1:])[0] == 70.0
+    """50 J are there after 30 and 35 s; and clients of a part of the crowd come in no later draw."""
+    some, power = np.array([1, 2]), batteries([50.0, 20.0, 15.0], gain_w=1.0, least=50.0)
     always = of_crowd(Always(), 3)
     assert (always.next_s(5.0, 1, some)[0], always.next_s(5.0, 1, some[:0])[0]) == (5.0, math.inf)
     assert charged(always, power).next_s(0.0, 1, some)[0] == 30.0

@@ -37,13 +37,6 @@ def test_an_uplink_without_bits_takes_request_grant_and_the_way_to_the_server(ki
     assert links.uplink_s(np.array([0]), 1, np.zeros(1), 0.0)[0] == pytest.approx(by_hand_s, rel=1e-9)
 
 
-def test_no_bits_take_only_the_propagation_delay():
-    links = built(Cell(**BARE), [[299.792458, 0.0], [0.0, 0.0]])
-    both = np.arange(2)
-    np.testing.assert_allclose(links.uplink_s(both, 1, np.zeros(2), 0.0), [1e-6, 0.0], rtol=1e-12)
-    np.testing.assert_allclose(links.expected_downlink_s(0.0), [1e-6, 0.0], rtol=1e-12)
-
-
 def test_directions_fade_apart_and_are_shadowed_alike():
     uplink = {"transmit_power_dbm": 36.0, "noise_figure_db": 9.0}
     links = built(Cell(uplink=uplink, rate=Shannon(ceiling="none"), **BARE), np.full((40, 2), 200.0), 1)

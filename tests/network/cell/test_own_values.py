@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from fedsim import Scenario
 from fedsim.errors import ScenarioError
 from fedsim.network import NETWORKS
 from tests.support.media import built
-from tests.support.short_runs import TIMING
 
 PLACES = np.array([[100.0, 0.0], [0.0, 300.0], [200.0, 50.0]])
 SITES = {"inter_site_distance_m": 500.0, "load": 0.5, "uplink_backoff_db": 20.0, "serving_rings": 1}
@@ -67,10 +65,3 @@ def test_lists_that_do_not_fit_are_refused():
         NETWORKS.make({"kind": "graph", "topology": topology, "access": access})
     with pytest.raises(ScenarioError, match=r"network\.uplink\.transmit_power_dbm: a list of 2 values"):
         facts(transmit_power_dbm=[1.0, 2.0])
-
-
-def test_laws_stand_in_presets_and_files():
-    network = {"kind": "wifi", "uplink": {"transmit_power_dbm": {"kind": "choice", "of": [10.0, 15.0]}}}
-    made = TIMING.replace({"learning.model_bits": 1e6, "network": network})
-    assert made.network.uplink.bandwidth_hz == 2e6
-    assert Scenario.from_toml(made.to_toml()) == made

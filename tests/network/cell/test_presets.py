@@ -64,42 +64,6 @@ def test_powers_and_gains_are_those_of_the_documents(kind, down_dbm, up_dbm):
     assert network.downlink.receive_gain_dbi == network.uplink.transmit_gain_dbi == 0.0, "a client's antenna"
 
 
-@pytest.mark.parametrize(
-    "table",
-    [
-        *({"kind": kind} for kind in (*PRESETS, "cell")),
-        {"kind": "cell", "uplink": {"bandwidth_hz": 2e5}, "fading": "none"},
-        {"kind": "cell", "fading": {"kind": "rayleigh", "coherence_s": 0.02}, "path_loss": {"kind": "log-distance"}},
-    ],
-)
-def test_cells_survive_a_round_trip(table):
-    network = NETWORKS.make(table)
-    assert NETWORKS.describe(network)["kind"] == table["kind"]
-    assert NETWORKS.make(NETWORKS.describe(network)) == network
-
-
-def test_a_table_without_a_kind_changes_single_options():
-    network = NETWORKS.make(
-        {
-            "kind": "urban-macro",
-            "path_loss": {"carrier_hz": 0.8e9},
-            "uplink": {"transmit_power_dbm": 30.0},
-            "sites": {"load": 1.0},
-            "rate": {"attempts": 1},
-        }
-    )
-    assert network.path_loss == UrbanMacro(
-        carrier_hz=0.8e9, indoor_share=0.8, high_loss_share=0.2, indoor_height="by-floor"
-    )
-    assert (network.uplink.transmit_power_dbm, network.uplink.bandwidth_hz, network.uplink.noise_figure_db) == (
-        30.0,
-        3.6e5,
-        5.0,
-    )
-    assert (network.sites.load, network.sites.inter_site_distance_m) == (1.0, 500.0)
-    assert (network.rate.attempts, network.rate.table) == (1, "64qam")
-
-
 def test_a_table_with_a_kind_stands_alone_and_one_without_changes_the_preset():
     network = NETWORKS.make({"kind": "indoor-office", "fading": {"kind": "rician"}, "path_loss": {"kind": "uma"}})
     assert network.fading == Rician()
@@ -115,8 +79,10 @@ def test_a_scenario_takes_a_preset_and_overrides():
     assert (changed.network.uplink.transmit_power_dbm, changed.network.uplink.bandwidth_hz) == (20.0, 3.6e5)
     assert changed.network.path_loss.indoor_share == 0.8
     assert Scenario.from_toml(changed.to_toml()) == changed
-    alone = scenario.replace({"network": {"kind": "urban-macro", "sites": {"load": 0.0}}})
-    assert alone.network.sites.load == 0.0
+    tables = {"kind": "urban-macro", "sites": {"load": 0.0}, "rate": {"attempts": 1}}
+    alone = scenario.replace({"network": tables}).network
+    assert (alone.sites.load, alone.sites.inter_site_distance_m) == (0.0, 500.0)
+    assert (alone.rate.attempts, alone.rate.table) == (1, "64qam")
 
 
 def test_delay_spreads_are_of_the_size_that_table_756_gives():

@@ -7,13 +7,11 @@ import pytest
 import simpy
 from pydantic import ValidationError
 
-from fedsim import Scenario
 from fedsim.errors import ScenarioError
 from fedsim.network import NETWORKS, Cell, NoFading, UrbanMacro
 from fedsim.network.graph.graph import Graph
 from fedsim.streams import Streams
 from tests.support.media import ACCESS, FREE, LOST, STAR, TWO_CELLS, WALK, built, finish, opened
-from tests.support.short_runs import TIMING
 
 PLAIN = {"fading": "none", "shadowing_sigma_db": 0.0, "rate": {"kind": "shannon", "snr_gap_db": 0.0, "ceiling": "none"}}
 
@@ -182,18 +180,6 @@ def test_shadowing_that_is_no_function_of_the_place_is_refused_where_clients_mov
     cell = {"shadowing_sigma_db": 8.0, "shadowing": {"kind": "correlated", "method": "exact"}}
     with pytest.raises(ScenarioError, match="'exact' is not allowed where clients move"):
         opened(Graph(topology=STAR, access=radio(cell), mobility=WALK), [[0.0, 0.0]])
-
-
-def test_a_scenario_with_radio_access_survives_toml_and_takes_overrides():
-    cell = {"kind": "urban-macro", "uplink": {"transmit_power_dbm": 30.0}}
-    network = {"kind": "graph", "topology": TWO_CELLS, "access": {"kind": "radio", "cell": cell, "delay_s": 0.0}}
-    scenario = TIMING.replace({"learning.model_bits": 8e6, "network": network})
-    assert Scenario.from_toml(scenario.to_toml()).digest() == scenario.digest()
-    changed = scenario.replace(
-        {"network.access.cell.uplink.transmit_power_dbm": 20.0, "network.handover.hysteresis_db": 1.0}
-    )
-    assert changed.network.access.cell.uplink.transmit_power_dbm == 20.0
-    assert changed.network.handover.hysteresis_db == 1.0
 
 
 def test_a_client_out_of_reach_for_ever_is_told_from_one_that_may_walk_back():

@@ -238,22 +238,6 @@ def test_first_come_waits_count_as_queue():
     assert (one.queued_s(), other.queued_s()) == (0.0, ended_s)
 
 
-def test_an_upload_beside_seven_that_go_on_for_ever_has_the_draws_of_a_dedicated_eighth_of_the_band():
-    channel, uploads = radio(np.full(8, 10.0), 1.0), 30
-    own = replace(channel, bandwidth_hz=BAND_HZ / 8)
-    bits, took, alone = 50 * BLOCK_S * own.ergodic_rate_bps[0], [], []
-    env = simpy.Environment()
-    medium = DrawnSpectrum(env, channel, EqualBand(channel))
-    for client in range(1, 8):
-        medium.send(client, 1e12)
-    for _ in range(uploads):
-        began_s = env.now
-        env.run(until=medium.send(0, bits).done)
-        took.append(env.now - began_s)
-        alone.append(own.transfer_s(np.array([0]), np.array([began_s]), bits)[0])
-    np.testing.assert_allclose(took, alone, rtol=1e-9)
-
-
 def test_a_share_has_the_draws_of_its_own_client_whatever_the_mean_reading_says():
     """Ten uploads of a cohort of five have one time where means count, and ten where fading is drawn."""
     times = {}

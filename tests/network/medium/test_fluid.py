@@ -8,27 +8,11 @@ from hypothesis import strategies as st
 
 from fedsim.network.medium.fluid import Fluid
 from fedsim.network.topology.flow_state import Route
-from tests.support.media import finish
 from tests.support.step_by_step import flows_by_events
 
 
 def route(*links):
     return Route(links, (1.0,) * len(links), 0.0)
-
-
-def test_a_latecomer_slows_the_first_by_hand():
-    # Alone at 10 for 1 s; both at 5 until the first has sent its other 10 at 3 s; the second has 10 left: 4 s.
-    env = simpy.Environment()
-    fluid = Fluid(env, np.array([10.0]))
-    first = fluid.begin(20.0, route(0))
-    env.run(until=1.0)
-    second = fluid.begin(20.0, route(0))
-    env.run(until=2.0)
-    assert first.rate_bps() == second.rate_bps() == 5.0
-    assert first.sent_bits() == 15.0
-    assert finish(env, first, second) == [3.0, 4.0]
-    assert first.sent_bits() == second.sent_bits() == 20.0
-    assert first.rate_bps() == second.rate_bps() == 0.0
 
 
 def test_a_way_lost_at_the_instant_of_the_last_bit_stops_nothing():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import integrate
 
 from fedsim.network import ModulationAndCoding, NoFading, Rayleigh
-from fedsim.network.radio.channel import LAST_BLOCK, MOST_BLOCKS, SHANNON_LIMIT, Channel, mean_snr
+from fedsim.network.radio.channel import LAST_BLOCK, MOST_BLOCKS, SHANNON_LIMIT, Channel
 from fedsim.streams import Streams
 from tests.support.step_by_step import transfer_over_blocks_s
 
@@ -141,15 +141,6 @@ def test_starts_that_never_come_are_answered_like_any_other():
     assert took[2] == channel.transfer_s(np.array([2]), start_s[2:], 1e6)[0]
 
 
-def test_snr_by_hand():
-    # 23 dBm - 116.78 dB of loss; kTB of 1 MHz at 290 K is -113.975 dBm, 5 dB noise figure.
-    found = 10 * math.log10(float(mean_snr(23.0, 116.78, 1e6, 5.0)))
-    assert found == pytest.approx(23 - 116.78 + 113.975 - 5, abs=2e-3)
-    # Interference of 1e-9 mW is -90 dBm, far above the noise of -108.975 dBm: together -89.9454 dBm.
-    found = 10 * math.log10(float(mean_snr(23.0, 116.78, 1e6, 5.0, interference_mw=1e-9)))
-    assert found == pytest.approx(23 - 116.78 + 89.9454, abs=2e-3)
-
-
 COHERENCE_S = 0.02
 SNR = np.geomspace(0.05, 5000.0, 40)
 
@@ -176,13 +167,6 @@ def test_bits_are_the_sum_over_the_blocks(lines):
     expected = [by_loop(link, *line) for line in lines]
     # A block's edge is known to the resolution of the clock, 1e-14 s at 100 s, at rates below 2 Mbit/s.
     np.testing.assert_allclose(link.carried_bits(client, start_s, elapsed_s), expected, rtol=1e-9, atol=1e-6)
-
-
-@given(st.floats(1.0, 1e6), st.floats(0.0, 50.0))
-def test_a_transfer_has_carried_its_bits_when_it_ends(bits, start_s):
-    link, client, starts_s = forty_links(), np.arange(SNR.size), np.full(SNR.size, start_s)
-    carried = link.carried_bits(client, starts_s, link.transfer_s(client, starts_s, bits))
-    np.testing.assert_allclose(carried, bits, rtol=1e-9, atol=1e-6)
 
 
 def test_many_blocks_are_drawn_in_chunks_and_the_rest_goes_at_the_mean_rate(monkeypatch):

@@ -10,6 +10,7 @@ from fedsim.network import NETWORKS
 from fedsim.testing import check_network
 from tests.support.media import built, played
 from tests.support.short_runs import TIMING
+from tests.support.step_by_step import flows_by_events
 
 HERE = {"time": "t", "rate": "r", "unit": "kbit/s"}
 
@@ -86,15 +87,6 @@ def test_the_contract_of_a_network(folder, sharing):
     check_network(network(sharing=sharing, delay_s=0.25), bits=1e6)
 
 
-def ends(sizes, starts_s, sharing="equal"):
-    """Return when transfers over the shared uplink end."""
-    env = simpy.Environment()
-    medium = links(len(sizes), sharing=sharing).open(env)
-    lines = [(i, start_s, (i, bits), None) for i, (bits, start_s) in enumerate(zip(sizes, starts_s, strict=True))]
-    found, _ = played(env, medium.uplink, lines)
-    return [found[number] for number in range(len(sizes))]
-
-
 def test_traces_that_are_not_used_or_not_of_one_measurement_are_noted(folder):
     with reading() as run:
         links(sharing="equal")
@@ -108,36 +100,23 @@ def test_traces_that_are_not_used_or_not_of_one_measurement_are_noted(folder):
     assert said in run.notes
 
 
-def test_a_shared_capacity_by_hand(folder):
-    """The first trace of the uplink is 1 kbit/s throughout: equal shares of it."""
-    assert ends([2e3, 1e3], [0.0, 0.0]) == pytest.approx([3.0, 2.0])
-    assert ends([2e3, 1e3, 0.0], [0.0, 1.0, 0.5]) == pytest.approx([3.0, 3.0, 0.5])
-    # 4 kbit/s in every second second: two transfers of 3 kbit have 2 kbit of 4 each, then what is left.
-    (folder / "up.csv").write_text("t,r,who\n0,0,a\n1,4,a\n")
-    # Bits of the capacity: 4 until 2 s, 8 until 4 s. Both end with the sixth, half way through the fourth second.
-    assert ends([3e3, 3e3], [0.0, 0.0]) == pytest.approx([3.5, 3.5])
-    # Alone until 1.5 s (2 kbit), then shared: 1 kbit is left, which ends after 2 of the capacity, at 2 s.
-    assert ends([3e3, 3e3], [0.0, 1.5]) == pytest.approx([2.0, 3.5])
-
-
-def test_cancelled_transfers_leave_their_share_to_the_others(folder):
-    env = simpy.Environment()
-    medium = links(2, sharing="equal").open(env)
-    first, second = medium.uplink(0, 4e3), medium.uplink(1, 4e3)
-    env.run(until=2.0)
-    assert first.sent_bits() == pytest.approx(1e3)
-    first.cancel()
-    first.cancel()
-    assert first.sent_bits() == pytest.approx(1e3)
-    env.run(until=second.done)
-    assert env.now == pytest.approx(5.0)
-    assert second.sent_bits() == 4e3
-
-
-def test_shared_and_dedicated_rates_agree_for_a_client_alone(folder):
-    both = [
-        simulate(scenario(sharing=sharing).replace({"crowd.clients": 1})).participations
-        for sharing in ("dedicated", "equal")
+@pytest.mark.parametrize("seed", range(25))
+def test_the_first_trace_is_a_capacity_that_transfers_share_equally(folder, seed):
+    """Pieces of half seconds, of which some carry nothing; some transfers are given up, others have no bits."""
+    rng = np.random.default_rng(seed)
+    kbps = [*rng.choice([0, 1, 4], rng.integers(0, 4)).tolist(), 1]
+    (folder / "up.csv").write_text("t,r,who\n" + "".join(f"{i / 2},{rate},a\n" for i, rate in enumerate([*kbps, 4])))
+    clients = int(rng.integers(1, 5))
+    lines = [
+        (i, rng.uniform(0, 4), (i, rng.uniform(0, 4e3) * rng.integers(0, 4)), rng.choice([None, 4 + rng.uniform(0, 9)]))
+        for i in range(clients)
     ]
-    for name in ("start_s", "downlink_s", "uplink_s", "end_s"):
-        np.testing.assert_allclose(*(table.column(name).to_numpy() for table in both))
+    env = simpy.Environment()
+    found_s, flows = played(env, links(clients, sharing="equal").open(env).uplink, lines)
+    events = [(start_s, "begin", i, bits, ({"up": 1.0}, 0.0)) for i, start_s, (_, bits), _ in lines]
+    events += [(at_s, "cancel", i) for i, *_, at_s in lines if at_s is not None]
+    events += [(i / 2, "capacity", "up", 1e3 * rate) for i, rate in enumerate([*kbps, 4] * 60)]
+    expected_s, seen = flows_by_events({"up": 0.0}, events)
+    assert found_s == pytest.approx(expected_s)
+    sent_bits = {i: bits - seen[-1][i] for i, _, (_, bits), _ in lines}
+    assert {i: flow.sent_bits() for i, flow in flows.items()} == pytest.approx(sent_bits)

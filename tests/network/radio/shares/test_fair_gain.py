@@ -43,14 +43,6 @@ def test_at_low_snr_both_rules_are_one(users):
     np.testing.assert_allclose(found.efficiency(users) / found.alone, harmonic, rtol=0.01)
 
 
-def test_gains_do_not_depend_on_the_order_in_which_numbers_of_clients_are_asked_for():
-    snr = 10 ** (np.linspace(-10.0, 30.0, 50) / 10)
-    one, other = (FairGain(Shannon(ceiling="none"), Rayleigh(), snr) for _ in range(2))
-    for users in (3, 8, 50, 400):
-        one.efficiency(users)
-    np.testing.assert_allclose(other.efficiency(400), one.efficiency(400), rtol=1e-4)
-
-
 @pytest.mark.parametrize("users", [10, 1200])
 def test_clients_at_the_ceiling_have_their_equal_share_of_time(users):
     """Of a crowd from -12 to 92 dB most always have 7.4 bit/s/Hz, the ceiling of the rate law, and gain nothing."""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fedsim.network import Cell, NoFading, Rayleigh, Shannon
 from fedsim.network.radio.shares.multiuser_diversity import ShareGain
-from fedsim.network.radio.shares.power_control import POWER_CONTROLS, FractionalPower, FullPower, SpreadPower
+from fedsim.network.radio.shares.power_control import FractionalPower, FullPower, SpreadPower
 from tests.support.media import built, finish
 
 
@@ -93,10 +93,3 @@ def test_fractional_power_holds_where_the_band_is_dedicated_too():
     assert snrs["full"].tolist() == snrs["spread"].tolist()
     assert snrs["fractional"][0] < 0.1 * snrs["full"][0]
     assert snrs["fractional"][1] == snrs["full"][1]
-
-
-def test_a_power_control_is_named_with_its_options():
-    law = POWER_CONTROLS.make({"kind": "fractional", "alpha": 0.6})
-    assert law == FractionalPower(alpha=0.6)
-    assert POWER_CONTROLS.make(POWER_CONTROLS.describe(law)) == law
-    assert Cell().uplink.power_control == FullPower()
