@@ -35,6 +35,11 @@ RULES = {
     "all": {},
     "deadline": {"rounds.policy": {"kind": "deadline", "deadline_s": 0.4}},
     "stale": {"rounds.policy": {"kind": "deadline", "deadline_s": 0.4}, "rounds.late": "stale"},
+    "deviation": {
+        "rounds.policy": {"kind": "deadline", "deadline_s": 0.4},
+        "rounds.late": {"kind": "stale", "weight": "deviation"},
+    },
+    "partial": {"rounds.policy": {"kind": "deadline", "deadline_s": 0.4}, "rounds.late": "partial"},
     "fedbuff": {"rounds.policy": {"kind": "fedbuff", "concurrency": 4, "buffer": 3}},
     "fedasync": {"rounds.policy": {"kind": "fedasync", "concurrency": 4}},
     "safa": {"rounds.policy": {"kind": "safa", "share": 0.4, "max_wait_s": 1.0}, "selector": "all"},
@@ -67,12 +72,14 @@ def test_bits_in_the_records_and_times_follow_the_compression(compression: objec
     np.testing.assert_allclose(up_s / down_s, up_bits / (32 * NUMBERS))
 
 
-@pytest.mark.parametrize("rule", by_default(sorted(RULES), ["stale", "fedbuff", "edges"]))
+@pytest.mark.parametrize("rule", by_default(sorted(RULES), ["stale", "deviation", "partial", "fedbuff", "edges"]))
 def test_with_every_rule_a_run_repeats_and_a_shorter_one_is_resumed(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Every model is kept, however long the machine takes to put one into the store.
     monkeypatch.setattr("fedsim.learning.lineage.known._LONGEST_S", 0.0)
     changes = RULES[rule]
     whole = simulate(scenario(**changes)).evaluations
+    loss = whole["loss"].to_pylist()
+    assert (loss[-1] < loss[0] - 0.02) == (rule != "privacy"), "noise of this size spoils the model"
     store = MemoryStore()
     simulate(scenario(**{**changes, "rounds.count": 3}), store=store)
     resumed = Simulation(scenario(**changes), store=store)

@@ -1,12 +1,8 @@
-"""Whole runs with edge servers: what they have in common with flat ones, every rule at once, sameness, and learning."""
+"""Whole runs with edge servers: what they have in common with flat ones, every rule at once, and sameness."""
 
-import numpy as np
 import pytest
 
 from fedsim import simulate
-from fedsim.selectors import SELECTORS
-from tests.support.families import by_default
-from tests.support.options import SELECTOR_RUN_OPTIONS
 from tests.support.short_runs import timed
 
 LAW = {"kind": "log-normal", "median_s": 0.5, "sigma": 0.6}
@@ -84,20 +80,6 @@ def test_one_edge_server_without_a_backhaul_is_a_flat_server(what):
     assert flat.participations.column("edge").null_count == flat.participations.num_rows >= 8
 
 
-@pytest.mark.parametrize("kind", by_default(SELECTORS.builtin, ["clustered-similarity", "oort", "tifl"]))
-def test_every_selector_runs_at_edges(kind):
-    """Each of three edges has a selector of its own, whose crowd is the edge's six clients."""
-    options = {"cohort": 2, "iterations": 20, **SELECTOR_RUN_OPTIONS.get(kind, {})}
-    taken = {name: value for name, value in options.items() if name in SELECTORS.option_names(kind)}
-    edges = {"grouping": {"kind": "order", "count": 3}, "rounds": 2, "backhaul": WIRE}
-    history = simulate(scenario(edges, selector={"kind": kind, **taken}))
-    selected = history.column("edge_rounds", "selected")
-    assert selected.size == 48
-    assert np.all((selected >= 1) & (selected <= 6))
-    assert all(row["client"] // 6 == row["edge"] for row in history.participations.to_pylist())
-    assert len(set(history.column("participations", "client"))) >= 6
-
-
 def test_the_luck_of_edges_differs():
     """Two edges of nine clients each: the same cohort of four at both in all of eight rounds would be no luck."""
     history = simulate(scenario({"grouping": {"kind": "order", "count": 2}}, rounds={"policy": "wait-for-all"}))
@@ -136,23 +118,3 @@ def test_one_edge_learns_what_a_flat_server_does_bit_by_bit():
         assert many.column("rounds", name).tolist() == flat.column("rounds", name)[2::3].tolist()
     for name in ("time_s", "accuracy", "loss", "model_version"):
         assert many.column("evaluations", name).tolist() == flat.column("evaluations", name)[::3].tolist()
-
-
-def test_several_edges_of_everybody_learn_what_a_flat_server_does():
-    """With e = 1 and everybody taking part, the mean of the edges' means is FedAvg's, up to float32's rounding."""
-    tables = {"learning": DIGITS, "selector": "all", "rounds": {"count": 4, "policy": "wait-for-all"}}
-    flat = simulate(scenario(**tables))
-    three = simulate(scenario({"grouping": {"kind": "given", "edge": [0] * 3 + [1] * 5 + [2] * 10}}, **tables))
-    np.testing.assert_allclose(three.column("evaluations", "loss"), flat.column("evaluations", "loss"), rtol=1e-4)
-    twice = simulate(scenario({"grouping": {"kind": "order", "count": 3}, "rounds": 2}, **tables))
-    assert abs(twice.column("evaluations", "loss")[2] - flat.column("evaluations", "loss")[4]) > 1e-3
-
-
-@pytest.mark.parametrize("merging", [pytest.param("asynchronous", marks=pytest.mark.slow), "fedat"])
-def test_clouds_that_do_not_wait_learn_too(merging):
-    edges = {"grouping": {"kind": "latency", "count": 3}, "merging": merging}
-    rounds = {"count": 40, "policy": {"kind": "deadline", "deadline_s": 3.0}}
-    history = simulate(scenario(edges, learning=DIGITS, rounds=rounds, results={"evaluate_every": 10}))
-    accuracy = history.column("evaluations", "accuracy")
-    assert accuracy[0] < 0.5
-    assert accuracy[-1] > 0.6
