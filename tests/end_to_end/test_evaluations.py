@@ -42,13 +42,6 @@ SERVERS = {
 }
 
 
-def test_a_run_about_timing_alone_evaluates_nothing():
-    timing = {"kind": "none", "model_bits": 1e5, "samples_per_client": 20}
-    history = simulate(SCENARIO.replace({"learning": timing, "results.evaluate_clients": "last"}))
-    assert history.evaluations.num_rows == 0
-    assert history.client_evaluations is None
-
-
 @pytest.mark.parametrize("server", SERVERS)
 def test_missing_evaluations_are_those_of_a_run_that_makes_all(server, tmp_path):
     store = MemoryStore()
@@ -67,12 +60,14 @@ def test_a_target_that_ended_a_run_does_not_end_its_repetition():
     assert stopped_at.evaluate_missing().column("evaluations", "round").tolist() == [0, 1, 2]
 
 
-def test_a_target_that_nothing_is_measured_against_is_named():
-    timing = {"learning": {"kind": "none", "model_bits": 1e6, "samples_per_client": 9}, "rounds.count": 2}
+def test_a_run_about_timing_alone_evaluates_nothing_and_names_a_target():
+    learning = {"kind": "none", "model_bits": 1e6, "samples_per_client": 9}
+    timing = {"learning": learning, "rounds.count": 2, "results.evaluate_clients": "last"}
     known = "rounds.target: no round was evaluated, so that no target could end the run"
     for name, value in (("target_accuracy", 0.1), ("target", {"metric": "loss", "at_most": 1.0}), ("until_s", 1e9)):
-        notes = simulate(SCENARIO.replace({**timing, f"rounds.{name}": value})).notes
-        assert (known in notes) == (name != "until_s")
+        history = simulate(SCENARIO.replace({**timing, f"rounds.{name}": value}))
+        assert (history.evaluations.num_rows, history.client_evaluations) == (0, None)
+        assert (known in history.notes) == (name != "until_s")
 
 
 def test_a_model_that_is_no_number_has_no_accuracy_and_ends_no_run():

@@ -65,16 +65,12 @@ def test_runs_go_on_to_the_horizon_and_no_metric_of_their_own_rounds_changes(stu
 
 
 @in_turn
-def test_a_run_goes_on_to_256_times_its_rounds_at_most(tmp_path):
+def test_a_run_goes_on_to_256_times_its_rounds_at_most_and_not_beyond_its_last_second(tmp_path):
     base, metrics = BASE.replace({"rounds.count": 1}), ["time_to_9999updates"]
-    study = quiet(base, seeds=1, out=tmp_path, horizon=1e308, metrics=metrics)
+    study = quiet(base, seeds=1, out=tmp_path / "rounds", horizon=1e308, metrics=metrics)
     assert study.watched("cohort=1", 0).rounds.num_rows == 256
-
-
-@in_turn
-def test_no_run_goes_on_beyond_its_last_second(tmp_path):
     base = BASE.replace({"rounds.until_s": 15.0})
-    study = quiet(base, out=tmp_path, horizon={"rounds": 9}, metrics=["rounds_to_30updates"])
+    study = quiet(base, out=tmp_path / "seconds", horizon={"rounds": 9}, metrics=["rounds_to_30updates"])
     ends_s = study.watched("cohort=1", 0).column("rounds", "end_s")
     assert ends_s[-2] < 15 <= ends_s[-1]
     assert f"not watched up to 9 rounds, but {ends_s.size}" in str(study.compare())
