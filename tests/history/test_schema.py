@@ -33,6 +33,8 @@ def test_a_row_that_does_not_fit_the_schema_is_refused_in_words(values, problem)
 
 def test_columns_that_may_be_null_can_be_left_out():
     recorder = Recorder("hand")
+    recorder.add_row("evaluations", **EVALUATION)
+    assert recorder.history().evaluations.column("judged_on").to_pylist() == [None]
     row = dict.fromkeys(("edge", "edge_rounds", "start_version"), 1)
     seconds = dict.fromkeys(
         ("start_s", "downlink_s", "uplink_s", "end_s", "downlink_bits", "uplink_bits", "weight"), 0.5
