@@ -13,7 +13,7 @@ from fedsim.network.medium.multicast import Multicast
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, WaitForAll
 from tests.support.stories import rows
-from tests.support.worlds import Pipe, Sequence, batteries, serve
+from tests.support.worlds import Pipe, batteries, serve
 
 # Every client passes 10 samples, and messages have one bit: 3 J down, 5 J of work, 4 J up.
 PRICES = {"receive": 3.0, "sample": 0.5, "send": 4.0}
@@ -193,23 +193,6 @@ def test_clients_with_too_little_charge_are_no_candidates_and_the_run_ends_when_
     assert history.column("evaluations", "round").tolist() == [1, 2]
     with pytest.raises(ScenarioError, match=r"devices\.energy: no round can start; all 1 batteries are below 2 J"):
         serve(WaitForAll(), [1], [1], [1], batteries=batteries([1.0], least=2.0))
-
-
-def test_a_late_client_pays_for_what_it_did_and_charges_from_then_on():
-    """Cut at 4 s with 3 J down and half of the work, 9.5 J are left: too little for 10 J until 5 s, at half a watt."""
-    power = batteries([15.0, 50.0], **PRICES, gain_w=0.5, least=10.0)
-    history, selector, *_ = serve(
-        Deadline(deadline_s=4),
-        [2, 0.5],
-        [4, 0.5],
-        [8, 0.5],
-        batteries=power,
-        selector=Sequence([np.array([0]), np.array([1]), np.array([0])]),
-        count=3,
-    )
-    assert history.column("participations", "energy_j").tolist() == [5.5, 12.0, 5.5]
-    assert [view.client.tolist() for view in selector.views] == [[0, 1], [1], [0, 1]]
-    assert rows(history.participations, "start_s", "outcome") == [(0.0, "late"), (4.0, "delivered"), (5.5, "late")]
 
 
 def test_availability_and_charge_must_meet():

@@ -137,8 +137,8 @@ def test_endings():
     learner = CountingLearner(np.array([1]), accuracies=[0.1, 0.9, 0.95])
     history, *_ = serve(WaitForAll(), *times, count=10, target_accuracy=0.9, learner=learner)
     assert history.rounds.num_rows == 2
-    history, _, learner, _ = serve(WaitForAll(), *times, count=7, evaluate_every=3)
-    assert history.column("evaluations", "round").tolist() == [3, 6, 7], "the last round is always evaluated"
+    history, *_ = serve(WaitForAll(), *times, count=7, evaluate_every=3, evaluate_start=True)
+    assert history.column("evaluations", "round").tolist() == [0, 3, 6, 7], "the last round is always evaluated"
 
 
 def test_waiting_for_a_link_that_carries_nothing_is_refused():
