@@ -49,21 +49,14 @@ def test_a_run_ends_when_nobody_comes_before_its_end():
         serve(WaitForAll(), [1], [1], [1], presence=available_in([(90, 99)]), until_s=50.0)
 
 
-def scenario(**tables):
-    usual = {
-        "crowd": {"clients": 30},
-        "devices": {"compute": "zero", "availability": {"kind": "markov", "mean_on_s": 2.0, "mean_off_s": 20.0}},
-        "rounds": {"count": 200, "policy": {"kind": "deadline", "deadline_s": 0.8}},
-    }
-    return timed(cohort=5, **{**usual, **tables})
-
-
 def test_a_policy_that_waits_for_everyone_does_not_fit_clients_that_leave():
-    with pytest.raises(ScenarioError, match=r"rounds\.policy.*\n?.*devices\.availability"):
-        scenario(rounds={"count": 2})
-    scenario(
-        rounds={"count": 2}, devices={"compute": "zero", "availability": {"kind": "bernoulli", "probability": 0.5}}
+    leaving, staying = (
+        {"kind": "markov", "mean_on_s": 2.0, "mean_off_s": 20.0},
+        {"kind": "bernoulli", "probability": 0.5},
     )
+    with pytest.raises(ScenarioError, match=r"rounds\.policy.*\n?.*devices\.availability"):
+        timed(rounds={"count": 2}, devices={"compute": "zero", "availability": leaving})
+    timed(rounds={"count": 2}, devices={"compute": "zero", "availability": staying})
 
 
 def test_the_views_of_a_full_crowd_are_not_copied():
