@@ -111,17 +111,9 @@ def test_nothing_has_happened():
     assert history.deadline_whatif([1.0]).totals().to_pylist() == [{"deadline_s": 1.0, **nothing}]
 
 
-def test_the_slowest_client_and_its_longest_phase_make_the_round():
-    history, *_ = serve(WaitForAll(), [1, 1], [3, 1], [0.5, 4], count=2)
-    names = ("edge", "round", "duration_s", "cause", "client", "phase", "phase_s", "missing")
-    assert causes(history, *names) == [
-        (None, 1, 6, "client", 1, "uplink", 4, 0),
-        (None, 2, 6, "client", 1, "uplink", 4, 0),
-    ]
-
-
 CAUSE = ("duration_s", "cause", "client", "phase", "phase_s", "missing")
 CAUSES = {
+    "the slowest": (WaitForAll(), ([1, 1], [3, 1], [0.5, 4]), {"count": 2}, *[(6, "client", 1, "uplink", 4, 0)] * 2),
     # Three uploads of 1 s are due at 0.5 s, 0.6 s and 0.7 s, one after another: the last waits for 1.8 s.
     "a queue": (
         *(WaitForAll(), ([0] * 3, [0.6, 0.7, 0.5], [1] * 3), {"links": Pipe([0] * 3, [1] * 3, up=FirstCome)}),

@@ -17,16 +17,14 @@ DOUBTFUL = 2**31
 def participations(draws):
     """Return the columns of as many participations as numbers of draws; every other column is the client's index."""
     client = np.arange(len(draws))
-    return {column.name: client for column in PARTICIPATIONS.columns} | {
-        "draws": np.array(draws),
-        "outcome": client * 0,
-    }
+    columns = {column.name: client for column in PARTICIPATIONS.columns}
+    return columns | {"draws": np.array(draws), "outcome": client * 0, "cut_in": 0, "fate": 0}
 
 
 def recorded(*pieces):
     recorder = Recorder("test")
     for draws in pieces:
-        recorder.add_columns("participations", **participations(draws) | {"cut_in": 0, "fate": 0})
+        recorder.add_columns("participations", **participations(draws))
     return recorder
 
 
@@ -49,17 +47,17 @@ def test_rows_after_them_follow_those_that_are_kept():
     recorder = recorded([1, 2], [DOUBTFUL, 3])
     with pytest.raises(RunError):
         recorder.flush()
-    recorder.add_columns("participations", **participations([7]) | {"cut_in": 0, "fate": 0})
+    recorder.add_columns("participations", **participations([7]))
     assert recorder.history().participations["draws"].to_pylist() == [1, 2, 7]
 
 
 def test_a_history_that_is_read_again_has_the_rows_since():
     recorder = recorded([1, 2])
     assert recorder.history().participations["draws"].to_pylist() == [1, 2]
-    recorder.add_columns("participations", **participations([3]) | {"cut_in": 0, "fate": 0})
+    recorder.add_columns("participations", **participations([3]))
     assert recorder.history().participations["draws"].to_pylist() == [1, 2, 3]
     recorder.flush()
-    recorder.add_columns("participations", **participations([4]) | {"cut_in": 0, "fate": 0})
+    recorder.add_columns("participations", **participations([4]))
     for _ in range(2):
         assert recorder.history().participations["draws"].to_pylist() == [1, 2, 3, 4]
 
@@ -87,10 +85,10 @@ def interrupted_at(line, work):
 def test_an_interrupt_leaves_no_column_shorter_than_another():
     for line in count(1):
         recorder = recorded([1, 2])
-        columns = participations([3, 4]) | {"cut_in": 0, "fate": 0}
+        columns = participations([3, 4])
         if not interrupted_at(line, lambda to=recorder, of=columns: to.add_columns("participations", **of)):
             break
-        recorder.add_columns("participations", **participations([5]) | {"cut_in": 0, "fate": 0})
+        recorder.add_columns("participations", **participations([5]))
         table = recorder.history().participations
         rows = list(
             zip(table["draws"].to_pylist(), table["client"].to_pylist(), table["end_s"].to_pylist(), strict=True)

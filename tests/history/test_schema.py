@@ -1,7 +1,6 @@
 """One row of the schema describes a column whole, and what is recorded is checked against it."""
 
 import zlib
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -10,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.errors import RunError
-from fedsim.history import Recorder, RoundEnd
+from fedsim.history import Recorder
 from fedsim.history.column import Column
-from fedsim.history.schema import EVALUATIONS, FORMAT_VERSION, ROUNDS, TABLES
+from fedsim.history.schema import FORMAT_VERSION, ROUNDS, TABLES
 from fedsim.history.tables import Tables
 from tests.tools.tables import columns
 
@@ -34,6 +33,8 @@ def test_a_row_that_does_not_fit_the_schema_is_refused_in_words(values, problem)
 
 def test_columns_that_may_be_null_can_be_left_out():
     recorder = Recorder("hand")
+    recorder.add_row("evaluations", **EVALUATION)
+    assert recorder.history().evaluations.column("judged_on").to_pylist() == [None]
     row = dict.fromkeys(("edge", "edge_rounds", "start_version"), 1)
     seconds = dict.fromkeys(
         ("start_s", "downlink_s", "uplink_s", "end_s", "downlink_bits", "uplink_bits", "weight"), 0.5
@@ -66,27 +67,6 @@ def test_a_number_stands_for_a_column_of_one_value():
     assert short.equals(long)
     assert short.column("round").to_pylist() == [2, 2, 3, 3, 3, 1]
     assert short.column("edge").to_pylist() == [4, 4, None, 0, 1, None]
-
-
-def test_a_new_column_is_a_row_of_the_schema_and_a_value(monkeypatch):
-    """Null in an array of floats is NaN, in a row None, and a label is given as its code."""
-    added = (
-        Column("humidity", pa.float64(), "of the hall", null="not measured"),
-        Column("next_end", TABLES["rounds"].arrow.field("ended_by").type, "of the next", labels=RoundEnd, null="last"),
-    )
-    wider = replace(EVALUATIONS, columns=(*EVALUATIONS.columns, *added))
-    rows = [EVALUATION, {**EVALUATION, "humidity": 0.3, "next_end": RoundEnd.RESTART}]
-    for row in rows:
-        wider.check(row)
-    table = wider.from_rows(rows)
-    assert table.select(["humidity", "next_end"]).to_pydict() == {
-        "humidity": [None, 0.3],
-        "next_end": [None, "restart"],
-    }
-    parts = {name: np.array([value]) for name, value in EVALUATION.items()}
-    columns = {**parts, "metrics": np.array([np.nan]), "humidity": np.array([np.nan]), "next_end": np.array([-1])}
-    columns |= {"model": np.array([-1]), "judged_on": np.array([-1])}
-    assert wider.from_columns(columns).slice(0, 1).equals(table.slice(0, 1))
 
 
 def test_lists_have_a_row_each_and_none_is_null():

@@ -89,6 +89,8 @@ def test_a_server_does_what_a_plain_loop_does(kind, seed):
         for one in selector.reports
     ]
     assert told == plain.reports
+    ends_s = [end_s for _, end_s, _, ended_by, _ in plain.rounds if ended_by != "restart"]
+    assert [one.time_s for one in selector.reports] == ends_s
     if kind is synchronous:
         counts = rows(history.rounds, "selected", "delivered", "late", "dropped")
         assert counts == [plain.counted(number) for number in range(1, plain.count + 1)]

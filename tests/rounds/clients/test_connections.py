@@ -1,6 +1,5 @@
 """Connections: hand-worked set-ups after idle, on dedicated and shared links, with questions and cut rounds."""
 
-import numpy as np
 import pytest
 
 from fedsim.network.contracts import Connection
@@ -8,7 +7,7 @@ from fedsim.network.medium.disciplines import EqualSharing
 from fedsim.network.medium.multicast import Multicast
 from fedsim.rounds import Deadline, WaitForAll
 from tests.support.stories import rows
-from tests.support.worlds import FixedLinks, Pipe, Sequence, serve
+from tests.support.worlds import FixedLinks, Pipe, serve
 
 TIMES = ("downlink_s", "compute_s", "uplink_s", "end_s")
 RELEASED = Connection(inactivity_s=3.0, setup_s=0.5)
@@ -57,11 +56,10 @@ def test_a_broadcast_needs_no_connection_and_keeps_none():
 
 def test_a_client_cut_in_its_work_was_last_heard_at_the_end_of_its_downlink():
     """Round 1 ends at 6 s; the client worked from 1.5 s on, so that it is idle for 4.5 s, above the timer of 3."""
-    links = with_connection(FixedLinks([1.0, 1.0], [1.0, 1.0]))
-    selector = Sequence([np.array([0]), np.array([0])])
-    history, *_ = serve(Deadline(deadline_s=6), [1] * 2, [9] * 2, [1] * 2, links=links, selector=selector, count=2)
+    links = with_connection(FixedLinks([1.0], [1.0]))
+    history, *_ = serve(Deadline(deadline_s=6), [1], [9], [1], links=links, count=2)
     assert history.column("participations", "downlink_s").tolist() == [1.5, 1.5]
     # Cut in the downlink it was heard until then; the 0.5 s of its set-up have carried nothing.
-    selector, links = Sequence([np.array([0]), np.array([0])]), with_connection(FixedLinks([8.0, 8.0], [1.0, 1.0]))
-    history, *_ = serve(Deadline(deadline_s=6), [8] * 2, [9] * 2, [1] * 2, links=links, selector=selector, count=2)
+    links = with_connection(FixedLinks([8.0], [1.0]))
+    history, *_ = serve(Deadline(deadline_s=6), [8], [9], [1], links=links, count=2)
     assert history.column("participations", "downlink_bits").tolist() == pytest.approx([5.5 / 8, 6 / 8])

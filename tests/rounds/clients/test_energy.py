@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from fedsim.devices import EnergyDemand
@@ -13,7 +13,7 @@ from fedsim.network.medium.multicast import Multicast
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, WaitForAll
 from tests.support.stories import rows
-from tests.support.worlds import Pipe, Sequence, batteries, serve
+from tests.support.worlds import Pipe, batteries, serve
 
 # Every client passes 10 samples, and messages have one bit: 3 J down, 5 J of work, 4 J up.
 PRICES = {"receive": 3.0, "sample": 0.5, "send": 4.0}
@@ -21,52 +21,60 @@ RULES = {"equal": EqualSharing, "first-come": FirstCome, "minimum-makespan": Min
 ROW = ("downlink_s", "compute_s", "uplink_s", "end_s", "downlink_bits", "uplink_bits", "energy_j", "outcome", "cut_in")
 
 
-BY_HAND = [
-    (1.5, (1.0, 0.0, 0.0, 1.0, 0.5, 0.0, 1.5, "dropped", "downlink")),
-    (3.0, (2.0, 0.0, 0.0, 2.0, 1.0, 0.0, 3.0, "dropped", "compute")),
-    (4.0, (2.0, 0.8, 0.0, 2.8, 1.0, 0.0, 4.0, "dropped", "compute")),
-    (8.0, (2.0, 4.0, 0.0, 6.0, 1.0, 0.0, 8.0, "dropped", "uplink")),
-    (10.0, (2.0, 4.0, 4.0, 10.0, 1.0, 0.5, 10.0, "dropped", "uplink")),
-    (12.0, (2.0, 4.0, 8.0, 14.0, 1.0, 1.0, 12.0, "delivered", None)),
-    (20.0, (2.0, 4.0, 8.0, 14.0, 1.0, 1.0, 12.0, "delivered", None)),
-]
+def alone(phases_s, costs_j, charge_j, leaves_s, deadline_s):
+    """Return the row of a client that ends in the first phase that it cannot pay for, or in which it is cut off."""
+    cut_s, end_s, left_j = min(leaves_s, deadline_s), 0.0, charge_j
+    spent_s, shares, outcome, cut_in = [0.0] * 3, [0.0] * 3, "delivered", None
+    for phase, (length_s, cost_j) in enumerate(zip(phases_s, costs_j, strict=True)):
+        paid = min(1.0, left_j / cost_j) if cost_j else 1.0
+        passed = min(1.0, (cut_s - end_s) / length_s) if length_s else 1.0
+        shares[phase] = share = min(paid, passed)
+        assume(share == 1.0 or abs(paid - passed) > 1e-9)
+        spent_s[phase] = share * length_s
+        end_s, left_j = end_s + share * length_s, left_j - share * cost_j
+        if share < 1.0:
+            outcome = "late" if passed < paid and deadline_s < leaves_s else "dropped"
+            cut_in = ("downlink", "compute", "uplink")[phase]
+            break
+    return *spent_s, end_s, shares[0], shares[2], charge_j - left_j, outcome, cut_in
 
 
-@pytest.mark.parametrize(("charge_j", "expected"), BY_HAND)
-@pytest.mark.parametrize("work", [{}, {"sample": 0.0, "work_w": 1.25}], ids=["by operation", "by second"])
-def test_a_battery_that_lasts_to_some_point_of_2_s_down_4_s_work_and_8_s_up(charge_j, expected, work):
-    power = batteries([charge_j], **{**PRICES, **work})
-    history, *_ = serve(Deadline(deadline_s=50), [2], [4], [8], batteries=power)
-    assert rows(history.participations, *ROW) == [pytest.approx(expected)]
-    assert history.column("rounds", "duration_s").tolist() == [14.0 if "delivered" in expected else 50.0]
+quarters = st.integers(0, 16).map(lambda number: number / 4)
+prices = st.integers(0, 8).map(lambda number: number / 8)
 
 
-BY_TIME = [
-    # 2 s down at 1 W, 4 s of work for 5 J, 8 s up at 0.5 W: 11 J in all.
-    (1.5, {"sample": 0.5}, (1.5, 0.0, 0.0, 1.5, 0.75, 0.0, 1.5, "dropped", "downlink")),
-    (4.5, {"sample": 0.5}, (2.0, 2.0, 0.0, 4.0, 1.0, 0.0, 4.5, "dropped", "compute")),
-    (10.0, {"sample": 0.5}, (2.0, 4.0, 6.0, 12.0, 1.0, 0.75, 10.0, "dropped", "uplink")),
-    (20.0, {"sample": 0.5}, (2.0, 4.0, 8.0, 14.0, 1.0, 1.0, 11.0, "delivered", None)),
-    # Bits beside it, as in a base power with a slope: 3 and 4 J more; 12 J leave 2 of 8 J for the uplink.
-    (12.0, PRICES, (2.0, 4.0, 2.0, 8.0, 1.0, 0.25, 12.0, "dropped", "uplink")),
-]
-
-
-@pytest.mark.parametrize(("charge_j", "prices", "expected"), BY_TIME)
-def test_a_battery_that_pays_for_the_time_on_the_air(charge_j, prices, expected):
-    power = batteries([charge_j], **prices, radio_w=(1.0, 0.5))
-    history, *_ = serve(Deadline(deadline_s=50), [2], [4], [8], batteries=power)
-    assert rows(history.participations, *ROW) == [pytest.approx(expected)]
-
-
-def test_a_client_far_away_pays_for_its_longer_time_and_a_late_one_for_what_it_was_on():
-    power = batteries([90.0] * 3, radio_w=(1.0, 0.5))
-    history, *_ = serve(Deadline(deadline_s=50), [2, 2, 2], [4] * 3, [1, 40, 100], batteries=power)
-    assert rows(history.participations, "energy_j", "outcome") == [
-        (2.5, "delivered"),
-        (22.0, "delivered"),
-        (24.0, "late"),
-    ]
+@given(
+    st.lists(st.tuples(*[quarters] * 3, st.integers(1, 60), quarters | st.just(99.0)), min_size=1, max_size=5),
+    st.fixed_dictionaries(dict.fromkeys(("receive", "sample", "work_w", "send"), prices)),
+    st.tuples(prices, prices),
+    quarters | st.just(50.0),
+    st.booleans(),
+)
+def test_a_battery_lasts_as_long_as_it_pays_bits_samples_and_seconds(lines, prices, radio_w, deadline_s, multicast):
+    """Dedicated links, or one multicast of 1 s for all; who leaves and the deadline tie with no end of a phase."""
+    down_s, work_s, up_s, charge_j, leaves_s = map(list, zip(*lines, strict=True))
+    down_s = [1.0] * len(lines) if multicast else down_s
+    leaves_s, deadline_s = np.array(leaves_s) + 0.125, deadline_s + 0.0625
+    history, *_ = serve(
+        *(Deadline(deadline_s=deadline_s), down_s, work_s, up_s),
+        leaves_s=leaves_s,
+        links=Pipe(down_s, up_s, down=Multicast) if multicast else None,
+        batteries=batteries(charge_j, **prices, radio_w=radio_w),
+        budget=GeometricBudget(epsilon=20.0, eta=0.1),
+    )
+    expected = []
+    for phases_s, charged_j, left_s in zip(zip(down_s, work_s, up_s, strict=True), charge_j, leaves_s, strict=True):
+        costs_j = (
+            prices["receive"] + radio_w[0] * phases_s[0],
+            10 * prices["sample"] + prices["work_w"] * phases_s[1],
+            prices["send"] + radio_w[1] * phases_s[2],
+        )
+        expected.append(alone(phases_s, costs_j, charged_j, left_s, deadline_s))
+    assert rows(history.participations, *ROW) == [pytest.approx(row) for row in expected]
+    charged = [epsilon > 0 for (epsilon,) in rows(history.participations, "epsilon")]
+    assert charged == [row[-1] in {None, "uplink"} for row in expected]
+    ends_s = [row[3] if row[-1] is None else deadline_s for row in expected]
+    assert history.column("rounds", "duration_s").tolist() == [max(ends_s)]
 
 
 @pytest.mark.parametrize(
@@ -96,25 +104,6 @@ def test_after_a_shared_downlink_the_rest_of_the_charge_pays_for_work_and_a_dedi
         (2.0, pytest.approx(2.4), 0.0, pytest.approx(4.4), 1.0, 0.0, 5.0, "dropped", "compute"),
         (2.0, 4.0, 4.0, 10.0, 1.0, 0.5, 9.0, "dropped", "uplink"),
     ]
-
-
-def test_privacy_is_charged_only_to_those_whose_battery_reaches_the_upload():
-    power = batteries([7.9, 10.0, 12.0], **PRICES)
-    budget = GeometricBudget(epsilon=20.0, eta=0.1)
-    history, *_ = serve(Deadline(deadline_s=50), [2] * 3, [4] * 3, [8] * 3, batteries=power, budget=budget)
-    assert [value > 0 for (value,) in rows(history.participations, "epsilon")] == [False, True, True]
-    assert [row[:2] for row in rows(history.participations, "end_s", "cut_in")] == [
-        (pytest.approx(2 + 4 * 4.9 / 5), "compute"),
-        (pytest.approx(10.0), "uplink"),
-        (14.0, None),
-    ]
-
-
-@pytest.mark.parametrize("down", [None, EqualSharing])
-def test_work_that_takes_no_time_can_empty_a_battery(down):
-    links = None if down is None else Pipe([1], [1], down=down)
-    history, *_ = serve(Deadline(deadline_s=50), [1], [0], [1], batteries=batteries([4.0], **PRICES), links=links)
-    assert rows(history.participations, *ROW) == [(1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 4.0, "dropped", "compute")]
 
 
 ZERO_LENGTH = [
@@ -175,20 +164,6 @@ def test_a_shared_transfer_ends_with_the_bits_that_the_battery_pays_for(way, rul
         assert links.up_medium.book().received == 1.5
 
 
-def test_after_a_shared_downlink_the_battery_runs_empty_in_whichever_phase():
-    """The multicast is over at 1 s; then 4 s of work for 5 J and 8 s of a dedicated uplink for 4 J."""
-    links = Pipe([0] * 4, [8] * 4, down=Multicast)
-    power = batteries([1.5, 4.0, 10.0, 12.0], **PRICES)
-    history, *_ = serve(Deadline(deadline_s=50), [0] * 4, [4] * 4, [8] * 4, links=links, batteries=power)
-    expected = [
-        (0.5, 0.0, 0.0, 0.5, 0.5, 0.0, 1.5, "dropped", "downlink"),
-        (1.0, 0.8, 0.0, 1.8, 1.0, 0.0, 4.0, "dropped", "compute"),
-        (1.0, 4.0, 4.0, 9.0, 1.0, 0.5, 10.0, "dropped", "uplink"),
-        (1.0, 4.0, 8.0, 13.0, 1.0, 1.0, 12.0, "delivered", None),
-    ]
-    assert rows(history.participations, *ROW) == [pytest.approx(row) for row in expected]
-
-
 def test_after_a_shared_downlink_a_shared_uplink_ends_with_the_bits_that_are_paid_for():
     """Both upload from 5 s on; the first has 2 J left of 4."""
     links = Pipe([0] * 2, [0] * 2, down=Multicast, up=EqualSharing)
@@ -218,33 +193,6 @@ def test_clients_with_too_little_charge_are_no_candidates_and_the_run_ends_when_
     assert history.column("evaluations", "round").tolist() == [1, 2]
     with pytest.raises(ScenarioError, match=r"devices\.energy: no round can start; all 1 batteries are below 2 J"):
         serve(WaitForAll(), [1], [1], [1], batteries=batteries([1.0], least=2.0))
-
-
-def test_a_late_client_pays_for_what_it_did_and_charges_from_then_on():
-    """Cut at 4 s with 3 J down and half of the work, 9.5 J are left: too little for 10 J until 5 s, at half a watt."""
-    power = batteries([15.0, 50.0], **PRICES, gain_w=0.5, least=10.0)
-    history, selector, *_ = serve(
-        Deadline(deadline_s=4),
-        [2, 0.5],
-        [4, 0.5],
-        [8, 0.5],
-        batteries=power,
-        selector=Sequence([np.array([0]), np.array([1]), np.array([0])]),
-        count=3,
-    )
-    assert history.column("participations", "energy_j").tolist() == [5.5, 12.0, 5.5]
-    assert [view.client.tolist() for view in selector.views] == [[0, 1], [1], [0, 1]]
-    assert rows(history.participations, "start_s", "outcome") == [(0.0, "late"), (4.0, "delivered"), (5.5, "late")]
-
-
-def test_a_client_that_leaves_before_its_battery_is_empty_keeps_the_rest():
-    history, *_ = serve(
-        Deadline(deadline_s=20), [2], [4], [8], batteries=batteries([10.0], **PRICES), leaves_s=[1.0], count=2
-    )
-    assert rows(history.participations, "end_s", "energy_j", "cut_in") == [
-        (1.0, 1.5, "downlink"),
-        (21.0, 1.5, "downlink"),
-    ]
 
 
 def test_availability_and_charge_must_meet():

@@ -6,7 +6,6 @@ import pytest
 from fedsim import simulate
 from fedsim.errors import ScenarioError
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
-from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, WaitForAll
 from tests.support.short_runs import timed
 from tests.support.stories import rows
@@ -76,40 +75,20 @@ def test_late_clients_free_the_medium_for_the_next_round_at_that_instant():
     assert links.up_medium.book().lost == 1.0
 
 
-def test_privacy_is_charged_when_a_shared_upload_starts():
-    links = Pipe([0] * 2, [0] * 2, up=FirstCome)
-    history, *_ = serve(
-        Deadline(deadline_s=2), [0] * 2, [1, 5], [0] * 2, links=links, budget=GeometricBudget(epsilon=20.0, eta=0.1)
-    )
-    first, second = rows(history.participations, "epsilon")
-    assert first[0] > 0
-    assert second[0] == 0
-
-
 def test_waiting_for_a_shared_link_that_carries_nothing_is_refused():
     links = Pipe([0, np.inf], [0] * 2, down=EqualSharing)
     with pytest.raises(ScenarioError, match=r"client 1.*the policy waits for every client"):
         serve(WaitForAll(), [0] * 2, [1] * 2, [0] * 2, links=links)
 
 
-def cell(cohort, down, up, **values):
-    network = {
-        "kind": "cell",
-        "access": "none",
-        "fading": "none",
-        "shadowing_sigma_db": 0.0,
-        "downlink": {"sharing": down, "bandwidth_hz": 1e7},
-        "uplink": {"sharing": up, "bandwidth_hz": 1e7},
-    }
-    rounds = {"count": 3, "policy": values.get("policy", "wait-for-all")}
-    return timed(clients=40, bits=1e6, samples=10, cohort=cohort, network=network, rounds=rounds)
-
-
-RULES = ("equal", "proportional-fair", "max-relative-snr", "first-come", "minimum-makespan")
-
-
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ["equal", "proportional-fair", "max-relative-snr", "first-come", "minimum-makespan"])
 def test_a_client_alone_takes_what_its_dedicated_link_would(rule):
     """Without fading the ergodic efficiency is the efficiency, and a single client has the spectrum alone."""
-    shared, alone = (simulate(cell(1, kind, kind)).column("participations", "end_s") for kind in (rule, "dedicated"))
-    np.testing.assert_allclose(shared, alone, rtol=1e-9)
+    ends_s = []
+    for sharing in (rule, "dedicated"):
+        direction = {"sharing": sharing, "bandwidth_hz": 1e7}
+        network = {"kind": "cell", "access": "none", "fading": "none", "shadowing_sigma_db": 0.0}
+        network |= {"downlink": direction, "uplink": direction}
+        history = simulate(timed(clients=40, bits=1e6, samples=10, cohort=1, network=network, rounds={"count": 3}))
+        ends_s.append(history.column("participations", "end_s"))
+    np.testing.assert_allclose(*ends_s, rtol=1e-9)

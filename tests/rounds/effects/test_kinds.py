@@ -115,52 +115,40 @@ class Ending(EffectSettings):
     after_s: float = 0.5
 
     def build(self, run):
-        return Ends(self.after_s)
+        return Ends(after_s=self.after_s)
 
 
 class Ends(Effect):
-    """Ends each participation some seconds after its work was due."""
+    """Ends a phase of each participation at a limit."""
 
-    phases = frozenset({1})
-
-    def __init__(self, after_s):
-        self.after_s = after_s
+    def __init__(self, phase=1, **most):
+        self.phases, self.most = frozenset({phase}), most
 
     def limit(self, plan, phase, members):
-        return Limit(after_s=self.after_s)
+        return Limit(**self.most)
 
 
 def test_an_effect_of_ones_own_ends_participations_where_it_says():
-    history, *_ = serve(Deadline(deadline_s=9), [1, 1], [2, 0.25], [3, 3], effects=[Ends(0.5)])
+    history, *_ = serve(Deadline(deadline_s=9), [1, 1], [2, 0.25], [3, 3], effects=[Ends(after_s=0.5)])
     assert rows(history.participations, "end_s", "compute_s", "outcome", "cut_in") == [
         (1.5, 0.5, "dropped", "compute"),
         (4.25, 0.25, "delivered", None),
     ]
 
 
-class Cuts(Effect):
-    """Ends an upload after a quarter of its bit, or after 0.75 s of it."""
-
-    phases = frozenset({2})
-
-    def limit(self, plan, phase, members):
-        return Limit(bits=0.25) if self.by_bits else Limit(active_s=0.75)
-
-
 @pytest.mark.parametrize(
-    ("up", "by_bits", "expected"),
+    ("up", "most", "expected"),
     [
-        (None, True, (1.0, 0.25)),
-        (None, False, (0.75, 0.1875)),
-        (EqualSharing, True, (0.5, 0.25)),
-        (EqualSharing, False, (0.75, 0.375)),
+        (None, {"bits": 0.25}, (1.0, 0.25)),
+        (None, {"active_s": 0.75}, (0.75, 0.1875)),
+        (EqualSharing, {"bits": 0.25}, (0.5, 0.25)),
+        (EqualSharing, {"active_s": 0.75}, (0.75, 0.375)),
     ],
 )
-def test_an_effect_of_ones_own_ends_messages_after_bits_or_seconds(up, by_bits, expected):
+def test_an_effect_of_ones_own_ends_messages_after_bits_or_seconds(up, most, expected):
     """Two uploads of a bit in 4 s each, or that share 1 bit/s."""
-    cuts, links = Cuts(), None if up is None else Pipe([2] * 2, [4] * 2, up=up)
-    cuts.by_bits = by_bits
-    history, *_ = serve(Deadline(deadline_s=9), [2] * 2, [1] * 2, [4] * 2, links=links, effects=[cuts])
+    links = None if up is None else Pipe([2] * 2, [4] * 2, up=up)
+    history, *_ = serve(Deadline(deadline_s=9), [2] * 2, [1] * 2, [4] * 2, links=links, effects=[Ends(2, **most)])
     assert rows(history.participations, "uplink_s", "uplink_bits", "cut_in") == [(*expected, "uplink")] * 2
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from fedsim.rounds import Deadline, Edges, WaitForAll
+from fedsim.rounds import Edges, WaitForAll
 from fedsim.rounds.hierarchy.cloud_rules import Asynchronous, EdgeStatus, FedAT
 from tests.support.stories import rows
 from tests.support.worlds import CountingLearner, serve
@@ -105,22 +105,6 @@ def test_no_version_occurs_twice_so_no_client_trains_twice_with_the_same_random_
     started = [(version, client) for version, client, _, _ in learner.asked]
     assert len(started) == len(set(started))
     assert [version for version, client in started if client == 0] == [*range(10), *range(11, 17)]
-
-
-def test_a_cycle_without_a_new_model_still_ends_a_round():
-    """Updates are always too few: no time passes, and the run ends."""
-    settings = Edges(grouping={"kind": "given", "edge": (0, 1, 1)}, merging="asynchronous", backhaul="none")
-    zeros = np.zeros(3)
-    late = [1.0, 1.0, 1.0]
-    history, _, learner, _ = serve(Deadline(deadline_s=0.5), zeros, late, zeros, edges=settings, count=4)
-    assert rows(history.rounds, "start_s", "end_s", "model_version", "delivered") == [
-        (0.0, 0.5, 0, 0),
-        (0.5, 0.5, 0, 0),
-        (0.5, 1.0, 0, 0),
-        (1.0, 1.0, 0, 0),
-    ]
-    assert learner.aggregated == []
-    assert history.column("edge_participations", "weight").tolist() == [0.0] * 4
 
 
 def test_the_share_of_a_tier_counts_the_models_of_its_mirror_image():

@@ -44,13 +44,13 @@ class LostIn(Dropout):
         return np.array([self.after_s if (at(round_) if callable(at) else at) == step else np.inf for at in lost])
 
 
-def run(lost=None, *, clients=4, threshold=0.5, policy=None, after_s=0.5, **world):
-    """Serve a round in which each message takes 1 s and work 2 s, with clients lost in the steps of a table."""
+def run(lost=None, *, clients=4, threshold=0.5, policy=None, after_s=0.5, up_s=1.0, **world):
+    """Serve a round in which messages take 1 s, or as stated, and work 2 s; clients are lost in steps of a table."""
     protocol = Bonawitz(threshold=threshold, **world.pop("options", {}))
     secure = SecureParts.of(protocol, clients, clients, Streams(0))
     return serve(
         policy or Deadline(deadline_s=10.0),
-        *([1.0] * clients, [2.0] * clients, [1.0] * clients),
+        *([1.0] * clients, [2.0] * clients, np.broadcast_to(up_s, clients)),
         secure=secure,
         **{"dropout": LostIn(lost or {}, after_s), **world},
     )
@@ -170,13 +170,12 @@ def test_clients_are_there_or_not_as_of_the_step_that_begins():
     Client 1 goes offline at 11 s, in its work. The links of the others are down before the second step begins, that of
     client 3 beyond it.
     """
-    secure = SecureParts.of(Bonawitz(threshold=0.5), 4, 4, Streams(0))
     there, always = [(0, 11), (90, 99)], [(0, 99)]
-    history, *_ = serve(
-        *(Deadline(deadline_s=9), [1] * 4, [2] * 4, [2, 1, 1, 1]),
+    history, *_ = run(
+        policy=Deadline(deadline_s=9),
+        up_s=[2, 1, 1, 1],
         presence=available_in(always, there, always, always),
         links_up=available_in(always, always, [(0, 2.2), (2.8, 99)], [(0, 2.5), (3.5, 99)]),
-        secure=secure,
     )
     assert [(row["end_s"], row["outcome"]) for row in in_step(history, 1) if row["client"] == 3] == [(3.0, "dropped")]
     ends = [(row["client"], row["end_s"], row["outcome"]) for row in history.participations.to_pylist()]
@@ -185,8 +184,7 @@ def test_clients_are_there_or_not_as_of_the_step_that_begins():
 
 def test_the_server_waits_for_a_step_as_long_as_it_says():
     """Client 3 takes 5 s up, and the server 2.5 s at most for each step: 2 + 2 + 2 s without it, once it is cut off."""
-    secure = SecureParts.of(Bonawitz(threshold=0.5, wait_s=2.5), 4, 4, Streams(0))
-    history, _, learner, _ = serve(WaitForAll(), [1] * 4, [2] * 4, [1, 1, 1, 5], secure=secure)
+    history, _, learner, _ = run(policy=WaitForAll(), up_s=[1, 1, 1, 5], options={"wait_s": 2.5})
     first = in_step(history, 0)
     assert [(row["outcome"], row["end_s"]) for row in first] == [*[("delivered", 2.0)] * 3, ("late", 2.5)]
     assert history.column("participations", "start_s").tolist() == [6.5] * 3
@@ -205,9 +203,7 @@ def test_clients_that_share_a_medium_share_it_in_each_step():
 
 
 def test_masks_take_each_client_its_own_time():
-    protocol = Bonawitz(mask_s=(0.5, 1.0, 2.0))
-    secure = SecureParts.of(protocol, 3, 3, Streams(0))
-    history, *_ = serve(WaitForAll(), [1] * 3, [2] * 3, [1] * 3, secure=secure)
+    history, *_ = run(clients=3, options={"mask_s": (0.5, 1.0, 2.0)})
     assert [row["compute_s"] for row in in_step(history, 2)] == [1.5, 3.0, 6.0]
 
 
@@ -238,10 +234,7 @@ def test_a_crash_while_masks_are_taken_away_costs_a_battery_nothing_twice():
 
 def test_late_clients_that_go_on_are_not_part_of_the_sum():
     """Client 3 takes 4 s up and is late by 1 s: its masked update arrives while the others send their shares."""
-    secure = SecureParts.of(Bonawitz(threshold=0.5), 4, 4, Streams(0))
-    history, _, learner, _ = serve(
-        Deadline(deadline_s=6.0), [1] * 4, [2] * 4, [1, 1, 1, 4], late=Drop(), secure=secure, count=2
-    )
+    history, _, learner, _ = run(policy=Deadline(deadline_s=6.0), up_s=[1, 1, 1, 4], late=Drop(), count=2)
     assert [updates for updates, _ in learner.aggregated] == [[0, 1, 2]] * 2
     assert [row["client"] for row in in_step(history, 3)] == [0, 1, 2] * 2
     assert history.column("participations", "fate").tolist().count("wasted-late") == 2
@@ -251,9 +244,8 @@ def test_late_clients_that_go_on_are_not_part_of_the_sum():
 
 
 def test_a_step_that_waits_for_ever_is_refused():
-    secure = SecureParts.of(Bonawitz(), 2, 2, Streams(0))
     with pytest.raises(ScenarioError, match="the uplink of client 1 would take inf s; secure aggregation waits"):
-        serve(Deadline(deadline_s=5.0), [1, 1], [1, 1], [1, np.inf], secure=secure)
+        run(clients=2, up_s=[1, np.inf])
 
 
 EDGES = {"grouping": {"kind": "order", "count": 2}, "backhaul": "none"}

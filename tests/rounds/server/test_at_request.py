@@ -36,6 +36,8 @@ def noting(*names, oracle=False):
     class Notes(PublishedSelector):
         def select(self, view, rng):
             seen.append({name: getattr(view, name) for name in names})
+            if "stays" in names:
+                seen[-1]["stays"] = view.stays(0.0, 2.0).tolist()
             held.append(set(vars(view)))
             return Cohort(view.client[:2].copy())
 
@@ -72,9 +74,9 @@ def test_a_column_that_is_not_read_is_not_made():
 
 
 def test_without_batteries_and_without_radio_there_are_none():
-    selector, seen, _ = noting(*COLUMNS)
+    selector, seen, _ = noting(*COLUMNS, "coming_energy_j", oracle=True)
     run(selector, energy="none")
-    assert seen[0] == dict.fromkeys(COLUMNS)
+    assert seen[0] == dict.fromkeys([*COLUMNS, "coming_energy_j"])
 
 
 def test_the_gain_is_the_one_that_uploads_meet():
@@ -89,19 +91,15 @@ def test_the_gain_is_the_one_that_uploads_meet():
 
 @pytest.mark.parametrize("network", [LATENCY, CELL])
 @pytest.mark.parametrize("policy", [DEADLINE, {"kind": "fedasync", "concurrency": 2, "give_up_s": 60.0}])
-def test_an_oracle_knows_the_upload_and_the_joules_that_come(network, policy):
-    selector, seen, _ = noting("coming_uplink_s", "coming_energy_j", oracle=True)
+def test_an_oracle_knows_the_upload_the_joules_and_the_duration_that_come(network, policy):
+    selector, seen, _ = noting("coming_uplink_s", "coming_energy_j", "coming_duration_s", "stays", oracle=True)
     history = run(selector, network, rounds={"count": 1, "policy": policy})
     rows = history.participations.slice(0, 1).to_pylist()
+    assert seen[0]["stays"] == [True] * 4
     for row in rows:
+        assert seen[0]["coming_duration_s"]()[row["client"]] == pytest.approx(row["end_s"] - row["start_s"], rel=1e-9)
         assert seen[0]["coming_uplink_s"]()[row["client"]] == pytest.approx(row["uplink_s"], rel=1e-9)
         assert seen[0]["coming_energy_j"]()[row["client"]] == pytest.approx(row["energy_j"], rel=1e-9)
-
-
-def test_an_oracle_of_a_run_without_batteries_has_no_energy():
-    selector, seen, _ = noting("coming_energy_j", "charge_j", oracle=True)
-    run(selector, energy="none")
-    assert seen[0] == {"coming_energy_j": None, "charge_j": None}
 
 
 def test_a_plain_view_has_columns_of_its_own():

@@ -10,21 +10,13 @@ from tests.support.short_runs import timed
 from tests.support.worlds import Sequence, available_in, serve
 
 
-def test_only_clients_that_are_there_are_candidates():
-    there = available_in([(0, 100)], [(50, 100)], [(0, 6), (9, 100)])
-    history, selector, *_ = serve(Deadline(deadline_s=10), [1] * 3, [1] * 3, [1] * 3, presence=there, count=3)
-    assert [view.client.tolist() for view in selector.views] == [[0, 2], [0, 2], [0]]
-    assert history.column("rounds", "candidates").tolist() == [2, 2, 1]
-    assert selector.views[0].clients == 3
-    assert selector.views[0].total_samples == 30
-
-
 def test_every_column_is_cut_alike():
     budget = GeometricBudget(epsilon=10.0, eta=0.04)
     there = available_in([(0, 3)], [(0, 1000)], [(0, 1000)])
     selector = Sequence([np.array([0, 2]), np.array([1])])
     serve(WaitForAll(), [1] * 3, [1] * 3, [1] * 3, presence=there, selector=selector, budget=budget, count=2)
     view = selector.views[1]
+    assert (view.round, view.time_s, view.clients, view.total_samples) == (2, 3.0, 3, 30)
     assert view.client.tolist() == [1, 2]
     assert view.samples.tolist() == [10, 10]
     assert view.participations.tolist() == [0, 1]
@@ -35,14 +27,6 @@ def test_every_column_is_cut_alike():
     cut = Knowledge(np.array([1, 2, 3]), None, np.array([[4.0], [5.0], [6.0]])).view(1, 0.0, np.array([0, 2]))
     assert cut.features.tolist() == [[4.0], [6.0]]
     assert not cut.samples.flags.writeable
-
-
-def test_the_server_waits_until_somebody_is_there():
-    """The first client comes at 7; it leaves when its round is done; the next comes at 40.5."""
-    there = available_in([(7, 10)], [(40.5, 60)])
-    history, selector, *_ = serve(WaitForAll(), [1, 1], [1, 1], [1, 1], presence=there, count=3)
-    assert history.column("rounds", "start_s").tolist() == [7, 40.5, 43.5]
-    assert [view.client.tolist() for view in selector.views] == [[0], [1], [1]]
 
 
 def test_the_earlier_of_dropout_and_leaving_counts_and_a_tie_is_delivered():
@@ -65,21 +49,14 @@ def test_a_run_ends_when_nobody_comes_before_its_end():
         serve(WaitForAll(), [1], [1], [1], presence=available_in([(90, 99)]), until_s=50.0)
 
 
-def scenario(**tables):
-    usual = {
-        "crowd": {"clients": 30},
-        "devices": {"compute": "zero", "availability": {"kind": "markov", "mean_on_s": 2.0, "mean_off_s": 20.0}},
-        "rounds": {"count": 200, "policy": {"kind": "deadline", "deadline_s": 0.8}},
-    }
-    return timed(cohort=5, **{**usual, **tables})
-
-
 def test_a_policy_that_waits_for_everyone_does_not_fit_clients_that_leave():
-    with pytest.raises(ScenarioError, match=r"rounds\.policy.*\n?.*devices\.availability"):
-        scenario(rounds={"count": 2})
-    scenario(
-        rounds={"count": 2}, devices={"compute": "zero", "availability": {"kind": "bernoulli", "probability": 0.5}}
+    leaving, staying = (
+        {"kind": "markov", "mean_on_s": 2.0, "mean_off_s": 20.0},
+        {"kind": "bernoulli", "probability": 0.5},
     )
+    with pytest.raises(ScenarioError, match=r"rounds\.policy.*\n?.*devices\.availability"):
+        timed(rounds={"count": 2}, devices={"compute": "zero", "availability": leaving})
+    timed(rounds={"count": 2}, devices={"compute": "zero", "availability": staying})
 
 
 def test_the_views_of_a_full_crowd_are_not_copied():

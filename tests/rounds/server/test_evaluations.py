@@ -44,11 +44,6 @@ def test_asynchronous_servers_and_clouds_begin_with_it_too(policy, edges):
     assert history.column("evaluations", "round").tolist() == [0, 1, 2]
 
 
-def test_it_counts_among_no_rounds_between_evaluations():
-    history, *_ = serve(WaitForAll(), *TIMES_S, count=7, evaluate_every=3, evaluate_start=True)
-    assert history.column("evaluations", "round").tolist() == [0, 3, 6, 7]
-
-
 def test_the_model_at_the_end_of_a_budget_of_time_is_evaluated_although_it_is_not_due():
     """Rounds of 3 s: at 7 s the server has the model of 6 s, and the last round is over at 9 s."""
     history, *_ = serve(WaitForAll(), *TIMES_S, count=7, until_s=7.0, evaluate_every=5)

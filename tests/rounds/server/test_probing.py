@@ -12,11 +12,10 @@ from fedsim.rounds import Deadline, WaitForAll
 from fedsim.rounds.policies.late import Stale
 from fedsim.rounds.policies.safa import Safa
 from fedsim.rounds.server.oracle import OracleKnowledge
-from fedsim.selectors import OracleView
 from tests.support import lies
 from tests.support.short_runs import timed
 from tests.support.stories import rows
-from tests.support.worlds import Asking, CountingLearner, Everybody, available_in, batteries, serve
+from tests.support.worlds import Asking, CountingLearner, available_in, batteries, serve
 
 
 class Answering(Asking):
@@ -169,39 +168,6 @@ def test_whoever_is_asked_again_as_soon_as_it_has_come_back_late_pays_for_all_in
         "uplink_s": 3.0,
         "cut_off_s": 0.75,
     }
-
-
-def test_an_oracle_may_ask_for_the_coming_durations_and_who_stays():
-    seen = {}
-
-    class Oracle(Everybody):
-        oracle = True
-
-        def select(self, view, rng):
-            assert isinstance(view, OracleView)
-            seen["duration_s"] = view.coming_duration_s()
-            seen["stay"] = view.stays(np.zeros(view.client.size), np.full(view.client.size, 2.0))
-            return view.client
-
-    law = {"kind": "log-normal", "median_s": 0.3, "sigma": 0.4}
-    network = {"kind": "latency", "downlink": law, "uplink": law}
-    history = simulate(timed(clients=5, samples=30, network=network, devices={}, selector=Oracle()))
-    lasted_s = history.column("participations", "end_s") - history.column("participations", "start_s")
-    np.testing.assert_allclose(seen["duration_s"], lasted_s, rtol=1e-12)
-    assert seen["stay"].all()
-
-
-def test_the_luck_of_a_question_is_not_that_of_the_participation_after_it():
-    law = {"kind": "log-normal", "median_s": 0.3, "sigma": 0.4}
-    network = {"kind": "latency", "downlink": law, "uplink": law}
-    tables = {"network": network, "devices": {}, "rounds": {"count": 3}, "selector": AnsweringAll()}
-    history = simulate(timed(samples=30, **tables))
-    asked_s, took_s = (
-        np.concatenate([history.column(table, name) for name in ("downlink_s", "uplink_s")])
-        for table in ("probes", "participations")
-    )
-    assert asked_s.size == took_s.size == 36
-    assert not np.isclose(asked_s, took_s).any()
 
 
 def test_who_stays_is_there_at_the_beginning_and_until_the_end():

@@ -33,8 +33,7 @@ def run(policy, **rounds):
         "local": {"learning_rate": 0.1, "epochs": 2, "batch_size": 10},
     }
     tables = {"name": "refused", "crowd": {"clients": 4}, "network": "pause-two-speed", "learning": learning}
-    selector = "all" if policy["kind"] != "fedbuff" else "uniform"
-    selector = {"kind": "uniform", "cohort": 2} if selector == "uniform" else selector
+    selector = {"kind": "uniform", "cohort": 2} if policy["kind"] == "fedbuff" else "all"
     return simulate(Scenario(**tables, rounds={"count": 4, "policy": policy, **rounds}, selector=selector), store=False)
 
 
