@@ -172,13 +172,6 @@ def test_the_largest_weight_is_that_of_a_plain_loop(updates):
     assert largest_weight(client, weight) == pytest.approx(max(sums.values()))
 
 
-def test_clients_send_what_is_clipped_and_nothing_more():
-    sent = NoiseAtServer(mechanism=L2ClippedGaussian(clip=1.0))
-    update, nowhere = np.array([3.0, 4.0], dtype=np.float32), np.zeros(2, dtype=bool)
-    found = sent.release(update, 1.0, nowhere, np.random.default_rng(0))
-    np.testing.assert_allclose(found, [0.6, 0.8], rtol=1e-6)
-
-
 def test_the_share_of_clipped_updates_is_counted():
     """By the norms of the updates of a run without privacy, whose first round trains the same."""
     norms = np.sort(np.linalg.norm(first_updates(), axis=1))

@@ -48,7 +48,10 @@ def test_noise_has_the_law_of_its_sensitivity(mechanism, law, epsilon):
     noise = mechanism.release(zeros, epsilon, nowhere(zeros), rng(1))
     assert stats.kstest(noise, law(epsilon).cdf).statistic < KS_LIMIT
     assert abs(np.corrcoef(noise[:-1], noise[1:])[0, 1]) < 5 / math.sqrt(SAMPLE)
-    assert mechanism.noise_energy(epsilon, nowhere(zeros)) == pytest.approx(SAMPLE * law(epsilon).var())
+    for exempt in (0, 7):
+        stating, buffers = mechanism.model_copy(update={"exempt_buffers": exempt > 0}), np.arange(SAMPLE) < 7
+        assert stating.noise_energy(epsilon, buffers) == pytest.approx((SAMPLE - exempt) * law(epsilon).var())
+        assert mechanism.delta or stating.noise_energy(0.0, buffers) == math.inf
 
 
 @given(update=FLOAT32, exempt=st.booleans(), bound=st.floats(1e-3, 1e3))

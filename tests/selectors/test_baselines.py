@@ -1,7 +1,5 @@
 """Uniform, all, the fastest in expectation, and the catalogue they stand in."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -9,18 +7,6 @@ from fedsim.errors import SelectorError
 from fedsim.selectors import SELECTORS, All, Fastest, Pause, Uniform
 from tests.support.families import by_family
 from tests.support.views import rng, view_of
-
-
-@pytest.mark.statistical
-def test_uniform_takes_every_pair_equally_often():
-    draws, generator, view = 12_000, rng(11), view_of([2, 3, 5, 7])
-    counts = {}
-    for _ in range(draws):
-        pair = tuple(Uniform(2).select(view, generator).client.tolist())
-        counts[pair] = counts.get(pair, 0) + 1
-    five_sigma = 5 * math.sqrt(draws * (1 / 6) * (5 / 6))
-    assert len(counts) == 6
-    assert all(abs(count - draws / 6) < five_sigma for count in counts.values())
 
 
 @pytest.mark.parametrize("make", [lambda: Uniform(5), lambda: Fastest(5), All, lambda: Pause(5)])

@@ -33,32 +33,27 @@ def same(one, other):
         assert getattr(one, name) == getattr(other, name)
 
 
-def test_every_column_and_every_answer_is_that_of_the_plain_view():
+def at_edge(kept, members):
+    """Return the same candidates at an edge server with these clients."""
+    there = CandidateSet(members, whole_crowd=False)
+    there.put(np.arange(members.size), np.isin(members, kept.everyone()))
+    return there
+
+
+@pytest.mark.parametrize("members", [None, np.flatnonzero(np.random.default_rng(5).random(K) < 0.6)])
+def test_every_column_and_every_answer_is_that_of_the_plain_view(members):
     knowledge, kept = crowd()
-    plain = knowledge.view(3, 7.0, kept.everyone(), 2)
-    same(knowledge.view_of(3, 7.0, kept, 2), plain)
-    view, ids = knowledge.view_of(3, 7.0, kept, 2), np.arange(-3, K + 3)
+    kept = kept if members is None else at_edge(kept, members)
+    views = knowledge.view_of(3, 7.0, kept, 2), knowledge.view(3, 7.0, kept.everyone(), 2)
+    view, plain = views if members is None else (one.at_edge(members, 99) for one in views)
+    ids = np.arange(-3, K + 3)
     assert [view.below(client) for client in ids.tolist()] == [plain.below(client) for client in ids.tolist()]
     np.testing.assert_array_equal(view.includes(ids), plain.includes(ids))
     np.testing.assert_array_equal(view.includes(ids), np.isin(ids, plain.client))
     np.testing.assert_array_equal(view.pick(np.array([4, 0])), plain.client[[4, 0]])
     assert "samples" not in vars(view)
-
-
-def test_at_an_edge_server_too():
-    knowledge, kept = crowd()
-    members = np.flatnonzero(np.random.default_rng(5).random(K) < 0.6)
-    at_edge = CandidateSet(members, whole_crowd=False)
-    at_edge.put(np.arange(members.size), np.isin(members, kept.everyone()))
-    plain = knowledge.view(3, 7.0, at_edge.everyone(), 2).at_edge(members, 99)
-    view = knowledge.view_of(3, 7.0, at_edge, 2).at_edge(members, 99)
-    ids = np.arange(-3, members.size + 3)
-    np.testing.assert_array_equal(view.includes(ids), np.isin(ids, plain.client))
-    assert [view.below(client) for client in ids.tolist()] == [plain.below(client) for client in ids.tolist()]
-    np.testing.assert_array_equal(view.pick(np.array([1])), plain.client[[1]])
-    assert plain.clients == members.size
-    for column in COLUMNS:
-        np.testing.assert_array_equal(getattr(view, column), getattr(plain, column))
+    assert plain.clients == (K if members is None else members.size)
+    same(view, plain)
 
 
 @pytest.mark.parametrize("make", [All, lambda: Uniform(4), lambda: Uniform(60), lambda: RoundRobin(4)])
@@ -103,30 +98,21 @@ class Keeps:
         pass
 
 
-def test_a_view_that_is_kept_shows_what_was_known_then():
+@pytest.mark.parametrize("first", [None, 10])
+def test_a_view_that_is_kept_shows_what_was_known_then(first):
+    """Also at an edge server, of the clients from the tenth on."""
     knowledge, kept = crowd()
+    keeps, members = Keeps(), np.arange(first or 0, K)
+    port = SelectorPort.of(keeps)
+    if first:
+        kept, port = at_edge(kept, members), port.at_edge(members, knowledge.samples)
     before = knowledge.view(1, 0.0, kept.everyone())
-    keeps = Keeps()
-    ask(SelectorPort.of(keeps).select, [knowledge.view_of(1, 0.0, kept)], np.random.default_rng(0))
-    knowledge.sent(np.arange(K))
-    kept.put(np.arange(K), np.zeros(K, dtype=bool))
-    same(keeps.views[0], before)
-    assert keeps.views[0].pick(np.array([1])).tolist() == before.client[[1]].tolist()
-
-
-def test_a_view_that_is_kept_at_an_edge_server_too():
-    knowledge, kept = crowd()
-    members = np.arange(10, K)
-    at_edge = CandidateSet(members, whole_crowd=False)
-    at_edge.put(np.arange(members.size), np.isin(members, kept.everyone()))
-    before = knowledge.view(1, 0.0, at_edge.everyone())
-    keeps = Keeps()
-    port = SelectorPort.of(keeps).at_edge(members, knowledge.samples)
-    cohort = ask(port.select, [knowledge.view_of(1, 0.0, at_edge)], np.random.default_rng(0))
+    cohort = ask(port.select, [knowledge.view_of(1, 0.0, kept)], np.random.default_rng(0))
     assert cohort.client.tolist() == before.client[:1].tolist()
     knowledge.sent(np.arange(K))
-    assert keeps.views[0].client.tolist() == (before.client - 10).tolist()
-    assert keeps.views[0].participations.tolist() == before.participations.tolist()
+    kept.put(np.arange(members.size), np.zeros(members.size, dtype=bool))
+    same(keeps.views[0], before.at_edge(members, knowledge.samples[members].sum()) if first else before)
+    assert keeps.views[0].pick(np.array([1])).tolist() == [before.client[1] - members[0]]
 
 
 def test_a_view_that_is_not_kept_takes_no_column(monkeypatch):

@@ -19,15 +19,6 @@ def far(distance, chosen):
     return distance[:, list(chosen)].min(axis=1).sum()
 
 
-def test_greedy_choice_worked_by_hand():
-    """On a line the sums of distances are 24, 21, 20, 28 and 31, so 2 comes first.
-
-    With it, 3 leaves 2 + 1 + 0 + 0 + 1 = 4, 4 leaves 2 + 1 + 0 + 1 + 0 = 4 and 0 leaves 0 + 1 + 0 + 8 + 9 = 18.
-    """
-    chosen = [facility_location(cdist(LINE, LINE), 2, rng(seed)).tolist() for seed in range(40)]
-    assert {tuple(one) for one in chosen} == {(2, 3), (2, 4)}
-
-
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 2**31), st.data())
 def test_lazy_choice_is_greedy_and_near_the_best(rows, columns, seed, data):
     distance = rng(seed).random((rows, columns))  # from who is stood for to who may be chosen

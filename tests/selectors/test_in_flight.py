@@ -11,7 +11,6 @@ from fedsim.selectors.baselines import Soonest
 from fedsim.selectors.divfl import DivFl
 from fedsim.selectors.in_flight import InFlight
 from fedsim.selectors.refl.refl import Refl
-from fedsim.selectors.update_distances import UpdateDistances
 from tests.support.short_runs import TIMING
 from tests.support.views import measured_reports_of, replace_one_by_one, rng, view_of
 
@@ -111,16 +110,6 @@ def test_a_client_reported_twice_is_learned_twice(features):
     if features is None:  # two deliveries of three tries; utilities 2, 4 and 0 with precision 1 + 3 / 0.25
         assert found.validity_low[0] + found.validity_high[0] == pytest.approx(2 * 2 / 4)
         assert found.utility_low[0] + found.utility_high[0] == pytest.approx(2 * 4 * 6 / 13)
-
-
-def test_of_a_client_reported_twice_the_last_update_counts():
-    distances = UpdateDistances("euclidean")
-    update = np.array([[0.0], [1.0], [5.0], [3.0]], dtype=np.float32)
-    reports = measured_reports_of([2, 7, 2, 4])
-    reports.measured["update"] = update
-    distances.learn(reports)
-    assert sorted(distances.heard.tolist()) == [2, 4, 7]
-    assert distances.between(np.array([2]), np.array([4, 7])).tolist() == [[2.0, 4.0]]
 
 
 def test_divfl_counts_those_at_work_as_chosen():

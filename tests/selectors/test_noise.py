@@ -4,34 +4,9 @@ import numpy as np
 import pytest
 
 from fedsim.errors import SelectorError
-from fedsim.privacy import CoordinateClampLaplace, L1ClippedLaplace
 from fedsim.selectors.importance import ImportanceSampling
 from fedsim.selectors.update_distances import UpdateDistances
 from tests.support.views import reports_of, view_of
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize(
-    ("mechanism", "epsilon", "exempt"),
-    [
-        (L1ClippedLaplace(clip=1.0), 0.5, 3),
-        (CoordinateClampLaplace(delta_f=0.1), 2.0, 5),
-        (L1ClippedLaplace(clip=2.0, exempt_buffers=True), 4.0, 5),
-    ],
-)
-def test_the_energy_that_a_mechanism_states_is_that_of_its_noise(mechanism, epsilon, exempt):
-    """The update is zero, so that a release is noise. A squared Laplace number has the variance 20 b^4: five
-
-    standard errors over 4,000 releases of 20 coordinates are allowed.
-    """
-    buffers, rng = np.arange(20) < exempt, np.random.default_rng(5)
-    zero = np.zeros(20, dtype=np.float32)
-    energy = [float(np.square(mechanism.release(zero, epsilon, buffers, rng).astype(float)).sum()) for _ in range(4000)]
-    stated = mechanism.noise_energy(epsilon, buffers)
-    noised = 20 - exempt * mechanism.exempt_buffers
-    scale_b = np.sqrt(stated / noised / 2)
-    assert np.mean(energy) == pytest.approx(stated, abs=5 * np.sqrt(20 * scale_b**4 * noised / 4000))
-    assert mechanism.noise_energy(0.0, buffers) == np.inf
 
 
 def test_importance_by_norms_without_their_noise():

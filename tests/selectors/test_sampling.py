@@ -75,25 +75,29 @@ def test_optimal_probabilities_add_up_to_m_and_rise_with_the_norm(norm, data):
 
 @pytest.mark.slow
 @pytest.mark.statistical
-@pytest.mark.parametrize("draw", ["independent", "systematic"])
-def test_importance_sampling_is_unbiased(draw):
+@pytest.mark.parametrize(
+    ("selector", "wanted", "size"),
+    [
+        # w |U| = 0.4, 0.2, 0.6, 0.2 and m = 2: 2 * 0.6 <= 1.4, so everybody's probability is 2 w |U| / 1.4.
+        (ImportanceSampling(2, draw="independent", floor=0.0), None, 2 / (1 - 3 / 7 * 5 / 7 * 1 / 7 * 5 / 7)),
+        (ImportanceSampling(2, draw="systematic", floor=0.0), None, 2.0),
+        # Of more than it asks for the server would drop some, with their weights.
+        (ImportanceSampling(3), 2, 2.0),
+    ],
+    ids=["independent", "systematic", "wanted"],
+)
+def test_importance_sampling_is_unbiased_and_has_the_size_that_is_asked_for(selector, wanted, size):
     """The mean weight of every client is its share of the data, also given that somebody takes part."""
-    selector = ImportanceSampling(2, draw=draw, floor=0.0)
-    samples = np.array([10, 20, 30, 40])
     selector.observe(reports_of(range(4), update_norm=[4.0, 1.0, 2.0, 0.5]))
-    view, rounds, generator = view_of(4, samples=samples), 30_000, rng(5)
-    weights = np.zeros((rounds, 4))
-    sizes = np.zeros(rounds)
+    view, rounds, generator = view_of(4, samples=[10, 20, 30, 40], wanted=wanted), 30_000, rng(5)
+    weights, sizes = np.zeros((rounds, 4)), np.zeros(rounds)
     for i in range(rounds):
         cohort = selector.select(view, generator)
         weights[i, cohort.client], sizes[i] = cohort.weights, cohort.client.size
-    # w |U| = 0.4, 0.2, 0.6, 0.2 and m = 2: 2 * 0.6 <= 1.4, so everybody's probability is 2 w |U| / 1.4.
-    chance = np.array([0.4, 0.2, 0.6, 0.2]) / 0.7
-    nobody = np.prod(1 - chance) if draw == "independent" else 0.0
     error = 5 * weights.std(axis=0) / math.sqrt(rounds)
-    assert np.all(np.abs(weights.mean(axis=0) - samples / 100) < error)
-    assert abs(sizes.mean() - 2 / (1 - nobody)) < 5 * max(sizes.std(), 1e-12) / math.sqrt(rounds) + 1e-12
-    assert draw == "independent" or set(sizes) == {2.0}
+    assert np.all(np.abs(weights.mean(axis=0) - [0.1, 0.2, 0.3, 0.4]) < error)
+    assert abs(sizes.mean() - size) < 5 * max(sizes.std(), 1e-12) / math.sqrt(rounds) + 1e-12
+    assert size != 2.0 or set(sizes) == {2.0}
 
 
 def test_importance_sampling_prescribes_weights_unless_samples_weigh():
@@ -101,22 +105,6 @@ def test_importance_sampling_prescribes_weights_unless_samples_weigh():
         ImportanceSampling(2, weights=word).select(view_of(4), rng()).weights for word in ("unbiased", "samples")
     ]
     assert [weights is None for weights in prescribed] == [False, True]
-
-
-@pytest.mark.slow
-@pytest.mark.statistical
-def test_importance_sampling_gives_what_the_server_asks_for_and_stays_unbiased():
-    """Of more than it asks for the server would drop some, with their weights."""
-    selector = ImportanceSampling(3)
-    selector.observe(reports_of(range(4), update_norm=[4.0, 1.0, 2.0, 0.5]))
-    view, rounds, generator = view_of(4, samples=[10, 20, 30, 40], wanted=2), 20_000, rng(6)
-    weights = np.zeros((rounds, 4))
-    for i in range(rounds):
-        cohort = selector.select(view, generator)
-        assert cohort.client.size == 2
-        weights[i, cohort.client] = cohort.weights
-    error = 5 * weights.std(axis=0) / math.sqrt(rounds)
-    assert np.all(np.abs(weights.mean(axis=0) - [0.1, 0.2, 0.3, 0.4]) < error)
 
 
 def test_a_norm_is_known_until_the_next_update_is_delivered():

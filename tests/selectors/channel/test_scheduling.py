@@ -27,16 +27,3 @@ def test_the_best_channels_by_hand():
 def test_without_radio_the_draw_is_uniform(selector):
     draws = rng(3)
     check_shares(lambda: selector.select(view_of(4), draws).client, [0.25] * 4, 400)
-
-
-def test_under_fading_of_one_law_proportional_fair_is_fair_and_best_channel_is_not():
-    draws, means = np.random.default_rng(5), np.array([1e5, 1e6, 1e7, 1e8])
-    gains = draws.exponential(1.0, (300, 4))
-    times = {
-        kind: np.bincount(
-            [kind(1).select(view_of(4, snr_hz=means, fading_gain=gain), draws).client[0] for gain in gains], minlength=4
-        )
-        for kind in (ProportionalFair, BestChannel)
-    }
-    np.testing.assert_allclose(times[ProportionalFair], 75, atol=4 * np.sqrt(300 * 3 / 16))
-    assert times[BestChannel][3] > 240

@@ -145,7 +145,7 @@ def test_distances_follow_the_last_updates(metric, data):
     clients, generator = 9, rng(data.draw(st.integers(0, 2**31)))
     last, distances = np.zeros((clients, 5)), UpdateDistances(metric)
     for _ in range(data.draw(st.integers(0, 4))):
-        client = generator.permutation(clients)[: data.draw(st.integers(0, clients))]
+        client = generator.integers(0, clients, data.draw(st.integers(0, clients)))  # some are reported twice
         update = generator.standard_normal((client.size, 5)).astype(np.float32)
         delivered = generator.random(client.size) < 0.7
         last[client[delivered]] = update[delivered]

@@ -24,24 +24,6 @@ def teach(selector, tries, clients=10, features=None, **reported):
         selector.observe(measured_reports_of([client] * times, delivered, loss_rms=utility, **reported))
 
 
-def test_clients_that_never_deliver_are_given_up():
-    """Half of 60 clients, those of even ids, never deliver; features tell nothing of it. After a third of the rounds no
-    cohort is without a delivery; without observations of them nearly all are (issue: 53 to 59 of 60 rounds)."""
-    features = np.random.default_rng(1).random((60, 4))
-
-    def empty_rounds(**options):
-        selector, empty = FedSuv(6, keep=12, **options), 0
-        for number in range(1, 61):
-            client = selector.select(view_of(60, round=number, features=features), rng(number)).client
-            delivered = (client % 2 == 1) & (rng(number).random(60)[client] < 0.9)
-            selector.observe(measured_reports_of(client, delivered, 1.0 / number, number=number))
-            empty += number > 20 and not delivered.any()
-        return empty
-
-    assert empty_rounds() == 0
-    assert empty_rounds(undelivered="nothing", fit="none", rho=0.0) > 20
-
-
 def test_the_random_stream_breaks_ties_and_rounding_does_not():
     """Bounds that are equal but for their last bits, as sums in another order have them."""
     chosen = []

@@ -6,8 +6,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from fedsim.selectors import SELECTORS, Pause
-from tests.support.views import play, reports_of, rng, view_of
+from fedsim.selectors import SELECTORS
+from tests.support.views import reports_of, rng, view_of
 
 TAU_MIN_S, BUDGET, ETA = 0.05, 20.0, 0.04
 
@@ -96,12 +96,3 @@ def test_the_cohort_is_the_set_of_greatest_energy(kind):
             selector.observe(reports_of(client, duration_s, delivered=luck.random(client.size) < 0.8, number=number))
             for k, took_s in zip(client.tolist(), duration_s, strict=True):
                 letter.rewards[k].append(TAU_MIN_S / max(took_s, TAU_MIN_S))
-
-
-def test_members_group_by_speed():
-    """Two equally large groups, fast and slow: a cohort that is half fast pays for its slowest, so few mix."""
-    duration_s = np.where(np.arange(20) < 10, 0.05, 1.0)
-    cohorts, _ = play(Pause(4, alpha=1.0, gamma=1.0, zeta=30.0), 300, 20, duration_s)
-    mixed = [0 < np.count_nonzero(chosen < 10) < 4 for chosen in cohorts[5:]]
-    hypergeometric_mixed = 1 - 2 * math.comb(10, 4) / math.comb(20, 4)
-    assert np.mean(mixed) < hypergeometric_mixed / 2

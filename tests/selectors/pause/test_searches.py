@@ -1,6 +1,5 @@
 """Every way to search for PAUSE's cohort, the Genie, BSFL, and what they share, against numbers worked by hand."""
 
-import itertools
 import math
 
 import numpy as np
@@ -12,15 +11,7 @@ from fedsim.selectors.pause.energy import Terms
 from fedsim.selectors.pause.enumeration import enumerated_cohort
 from fedsim.selectors.pause.genie import PauseGenie, largest_reward_gap, least_difference, regret_bound
 from fedsim.selectors.pause.sa_pause import SaPause, VanillaSaPause
-from tests.support.families import by_default
-from tests.support.views import play, reports_of, view_of
-
-
-def test_energy_by_hand():
-    ucb, g, p = np.array([0.9, 0.6, 0.4]), np.array([0.02, 0.3, -0.1]), np.array([1.0, 0.5, 0.8])
-    terms = Terms(np.arange(3), ucb, g, p, alpha=2.0, gamma=4.0, m=2)
-    # (18) of {0, 1}: 0.6 + 2/2 (0.02 + 0.3) + 4/2 (1 + 0.5) = 3.92.
-    assert terms.energy(np.array([0, 1])) == pytest.approx(3.92)
+from tests.support.views import reports_of, view_of
 
 
 @pytest.mark.statistical
@@ -42,17 +33,6 @@ def test_enumeration_draws_among_equal_sets(chunk, monkeypatch):
 def test_enumeration_refuses_what_would_take_for_ever():
     with pytest.raises(SelectorError, match=r"53194089192720 sets of 15 among 60 candidates.*'pause'"):
         enumerated_cohort(np.ones(60), np.zeros(60), 15, np.random.default_rng(0))
-
-
-@pytest.mark.parametrize("kind", [SaPause, VanillaSaPause])
-def test_a_warm_start_begins_at_the_last_cohort(kind):
-    """One iteration changes one client at most; from a random set four of 200 would hardly ever be the same."""
-    cold, warm = ([], [])
-    for start, shared in (("random", cold), ("last", warm)):
-        cohorts, _ = play(kind(4, iterations=1, start=start), 80, 200, np.full(200, 0.3))
-        shared += [len(set(a) & set(b)) for a, b in itertools.pairwise(map(np.ndarray.tolist, cohorts[49:]))]
-    assert min(warm) >= 3
-    assert max(cold) < 3
 
 
 @pytest.mark.parametrize("kind", [SaPause, VanillaSaPause])
@@ -83,24 +63,27 @@ def moves_down(selector, gap, generalisation_gap, walks=600):
     return moved / walks
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize("kappa", [1.0, pytest.param(3.0, marks=pytest.mark.slow)])
-def test_first_temperature_of_sa_pause(kappa):
-    """The gap of two sets is C itself, and tau_1 = C / (kappa log 2): a worse one is accepted with 2^-kappa."""
-    share = moves_down(SaPause(1, alpha=2.0, kappa=kappa, start="last"), gap=0.5, generalisation_gap=0.2)
-    assert abs(share - 2**-kappa) < 5 * math.sqrt(2**-kappa / 600)
+SLOW = pytest.mark.slow
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("alpha", "gamma", "kappa", "c"),
-    by_default([(2, 1, 1, 6), (0.5, 0, 1, 2), (0, 3, 1, 4), (1, 1, 2, 4)], [(2, 1, 1, 6), (1, 1, 2, 4)]),
+    ("kind", "options", "gap", "generalisation_gap"),
+    [
+        # The gap of two sets is C itself.
+        (SaPause, {"alpha": 2.0}, 0.5, 0.2),
+        pytest.param(SaPause, {"alpha": 2.0, "kappa": 3.0}, 0.5, 0.2, marks=SLOW),
+        # C = 2 alpha + gamma + 1.
+        (VanillaSaPause, {"alpha": 2, "gamma": 1}, 6, 0.0),
+        (VanillaSaPause, {"alpha": 1, "gamma": 1, "kappa": 2}, 4, 0.0),
+        pytest.param(VanillaSaPause, {"alpha": 0.5, "gamma": 0}, 2, 0.0, marks=SLOW),
+        pytest.param(VanillaSaPause, {"alpha": 0, "gamma": 3}, 4, 0.0, marks=SLOW),
+    ],
 )
-def test_first_temperature_of_vanilla_sa(alpha, gamma, kappa, c):
-    """C = 2 alpha + gamma + 1; a gap of C is accepted with exp(-kappa log 2)."""
-    selector = VanillaSaPause(1, alpha=alpha, gamma=gamma, kappa=kappa, start="last")
-    expected = 2**-kappa
-    assert abs(moves_down(selector, gap=c, generalisation_gap=0.0) - expected) < 5 * math.sqrt(expected / 600)
+def test_first_temperatures(kind, options, gap, generalisation_gap):
+    """With tau_1 = C / (kappa log 2) a set that is worse by C is accepted with 2^-kappa."""
+    selector, chance = kind(1, **{"kappa": 1.0, **options}, start="last"), 2.0 ** -options.get("kappa", 1.0)
+    assert abs(moves_down(selector, gap, generalisation_gap) - chance) < 5 * math.sqrt(chance / 600)
 
 
 def test_the_genie_believes_what_it_is_told_and_needs_to_know():
