@@ -41,23 +41,12 @@ def folder(made, tmp_path):
 @pytest.mark.usefixtures("figures")
 def test_a_finished_run_holds_everything(tmp_path):
     history = run(SCENARIO, tmp_path / "run")
-    names = {path.name for path in (tmp_path / "run").iterdir()}
-    assert names == {
-        ".lock",
-        "scenario.toml",
-        "run.json",
-        "summary.json",
-        "model.safetensors",
-        "clients.parquet",
-        "participations.parquet",
-        "releases.parquet",
-        "rounds.parquet",
-        "evaluations.parquet",
-        "accuracy.png",
-        "accuracy_by_round.png",
-        "leakage.png",
-        "round_durations.png",
-    }, "and no unfinished file is left beside them"
+    tables = ("clients", "participations", "releases", "rounds", "evaluations")
+    figures = ("accuracy", "accuracy_by_round", "leakage", "round_durations")
+    names = {".lock", "scenario.toml", "run.json", "summary.json", "model.safetensors"}
+    names |= {*(f"{name}.parquet" for name in tables), *(f"{name}.png" for name in figures)}
+    found = {path.name for path in (tmp_path / "run").iterdir()}
+    assert found == names, "and no unfinished file is left beside them"
     assert Scenario.load(tmp_path / "run" / "scenario.toml") == SCENARIO
     state = json.loads((tmp_path / "run" / "run.json").read_text())
     assert (state["status"], state["digest"], state["rounds"]) == ("finished", SCENARIO.digest(), 4)

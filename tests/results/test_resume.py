@@ -51,16 +51,22 @@ def scenario(kind, **tables):
 
 @needs_kill
 @pytest.mark.usefixtures("figures")
-def test_killed_upon_its_files_a_run_ends_in_the_same_bytes(tmp_path):
+@pytest.mark.parametrize(
+    ("kind", "learning", "points"),
+    [
+        ("deadline", "none", [24, 8, 100]),
+        *(pytest.param(kind, LEARNING, range(1, 150, 5), marks=pytest.mark.slow) for kind in ROUNDS),
+    ],
+)
+def test_killed_upon_its_files_a_run_ends_in_the_same_bytes(kind, learning, points, tmp_path):
     """Early kills after late ones: a replay that is killed has thrown nothing away."""
-    points = [24, 8, 100]
-    of = scenario("deadline")
-    left = die(tmp_path / "killed", of, None, points)
+    of = scenario(kind, learning=learning)
+    left = die(tmp_path / "killed", of, tmp_path / "store", points)
     assert [one["ended"] for one in left[:2]] == [-signal.SIGKILL] * 2
     rounds = [one["rounds"] for one in left]
     assert rounds == sorted(rounds), "finished rounds are never replaced with fewer"
     assert left[-1] == {"ended": 0, "rounds": of.rounds.count, "status": "finished"}
-    run(of, tmp_path / "whole")
+    run(of, tmp_path / "whole", store=False)
     assert files_of(tmp_path / "killed") == files_of(tmp_path / "whole")
     assert {path.name for path in (tmp_path / "killed").iterdir()} == {
         path.name for path in (tmp_path / "whole").iterdir()
@@ -95,19 +101,6 @@ def test_killed_at_each_act_a_run_that_replaces_a_finished_one_leaves_one_of_the
         if first["ended"] == 0:
             break
     assert seen == {before.rounds.count, of.rounds.count}
-
-
-@needs_kill
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ROUNDS)
-def test_killed_at_each_act_upon_a_file_a_run_with_learning_ends_in_the_same_bytes(kind, tmp_path):
-    of = scenario(kind, learning=LEARNING)
-    left = die(tmp_path / "killed", of, tmp_path / "store", range(1, 150, 5))
-    rounds = [one["rounds"] for one in left]
-    assert rounds == sorted(rounds)
-    assert left[-1] == {"ended": 0, "rounds": of.rounds.count, "status": "finished"}
-    run(of, tmp_path / "whole", store=False)
-    assert files_of(tmp_path / "killed") == files_of(tmp_path / "whole")
 
 
 @pytest.mark.parametrize(
