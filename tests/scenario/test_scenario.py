@@ -180,11 +180,8 @@ def test_accuracies_are_shares_or_in_per_cent():
     scenario = Scenario(**TABLES)
     target = {"rounds.target": {"at_least": "85 %"}}
     asked = scenario.replace({"results.target_accuracy": "80%", "rounds.target_accuracy": "90 %", **target})
-    assert (asked.results.target_accuracy, asked.rounds.target_accuracy, asked.rounds.target.at_least) == (
-        0.8,
-        0.9,
-        0.85,
-    )
+    found = [asked.results.target_accuracy, asked.rounds.target_accuracy, asked.rounds.target.at_least]
+    assert found == [0.8, 0.9, 0.85]
     why = r"is not allowed(;| \() ?it is a share of at most 1: 80 % is 0\.8 or '80 %'"
     for path in ("results.target_accuracy", "rounds.target_accuracy", "rounds.target.at_least"):
         with pytest.raises(ScenarioError, match=rf"^{re.escape(path)}: 80 {why}"):
