@@ -86,20 +86,3 @@ def test_a_delay_until_an_instant_ends_at_that_very_instant(now_s, time_s):
     assert delay_s >= 0
     ends_s = now_s + delay_s
     assert ends_s == max(now_s, time_s) or ends_s < time_s < now_s + math.nextafter(delay_s, math.inf)
-
-
-def test_a_clock_shows_the_instant_of_simpys_environment():
-    shown = {}
-    for env in (Clock(1.5), Environment(1.5)):
-        instants = shown[type(env)] = [env.now]
-
-        def process(env=env, instants=instants):
-            for delay_s in (0.25, 0.0, 3.0):
-                yield env.timeout(delay_s)
-                instants.append(env.now)
-
-        env.process(process())
-        env.run(until=3.0)
-        instants.append(env.now)
-        env.run()
-    assert shown[Clock] == shown[Environment] == [1.5, 1.75, 1.75, 3.0, 4.75]

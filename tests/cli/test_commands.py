@@ -158,19 +158,24 @@ def test_every_public_name_loads_and_is_listed():
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGINT")
-def test_an_interrupted_run_says_where_its_rounds_are(folder):
+@pytest.mark.parametrize(
+    ("sent", "words", "cause"),
+    [(signal.SIGINT, "interrupted", "Ctrl-C"), (signal.SIGTERM, "interrupted (SIGTERM)", "SIGTERM")],
+)
+def test_an_interrupted_run_says_where_its_rounds_are(sent, words, cause, folder):
     command = [FEDSIM, "run", "tiny.toml", "--set", "rounds.count=1000000"]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True, preexec_fn=heard) as process:  # noqa: S603, PLW1509
         state = folder / "runs" / "tiny" / "run.json"
         wait_until(lambda: state.exists() and json.loads(state.read_text())["rounds"] > 0)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(sent)
         try:
             _, said = process.communicate(timeout=60)
         finally:
             process.kill()
-    assert process.returncode == 130
-    assert said == "fedsim: interrupted; the rounds so far are in runs/tiny\n"
-    assert json.loads(state.read_text())["status"] == "interrupted"
+    assert process.returncode == 128 + sent
+    assert said == f"fedsim: {words}; the rounds so far are in runs/tiny\n"
+    told = json.loads(state.read_text())
+    assert (told["status"], told["error"]["message"]) == ("interrupted", cause)
 
 
 INTERRUPTED_WHILE_AN_OBJECT_IS_FREED = """

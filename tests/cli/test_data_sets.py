@@ -18,19 +18,34 @@ selector = { kind = "uniform", cohort = 2 }
 """
 
 
-def test_a_division_is_told_drawn_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def told(*line: str) -> str:
+    ran = CliRunner().invoke(app, ["data", *line])
+    assert ran.exit_code == 0, ran.output
+    return ran.output
+
+
+@pytest.fixture
+def _divided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("divided.toml").write_text(SCENARIO)
-    ran = CliRunner().invoke(app, ["data", "divided.toml", "--figure", "a/split.png", "--table", "a/split.csv"])
-    assert ran.exit_code == 0, ran.output
-    for told in ("divided: shards", "6, 0 of them without samples", "240 of 240", "40 to 40, median 40", "a/split.png"):
-        assert told in ran.output
+
+
+@pytest.mark.usefixtures("_divided")
+def test_a_division_is_told_drawn_and_written() -> None:
+    text = told("divided.toml", "--figure", "a/split.png", "--table", "a/split.csv")
+    for words in (
+        "divided: shards",
+        "6, 0 of them without samples",
+        "240 of 240",
+        "40 to 40, median 40",
+        "a/split.png",
+    ):
+        assert words in text
     rows = list(csv.DictReader(Path("a/split.csv").read_text().splitlines()))
     assert len(rows) == 60
     assert sum(int(row["samples"]) for row in rows) == 240
     assert Path("a/split.png").read_bytes()[:4] == b"\x89PNG"
-    other = CliRunner().invoke(app, ["data", "divided.toml", "--set", "learning.split={kind='zipf'}"])
-    assert "divided: zipf" in other.output
+    assert "divided: zipf" in told("divided.toml", "--set", "learning.split={kind='zipf'}")
 
 
 @pytest.mark.parametrize(
@@ -47,19 +62,10 @@ def test_a_division_is_told_drawn_and_written(tmp_path: Path, monkeypatch: pytes
         ),
     ],
 )
-def test_what_cannot_be_told_is_refused(
-    line: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("divided.toml").write_text(SCENARIO)
+@pytest.mark.usefixtures("_divided")
+def test_what_cannot_be_told_is_refused(line: list[str], words: str) -> None:
     ran = CliRunner().invoke(app, ["data", *line])
     assert words in str(ran.exception)
-
-
-def told(*line: str) -> str:
-    ran = CliRunner().invoke(app, ["data", *line])
-    assert ran.exit_code == 0, ran.output
-    return ran.output
 
 
 def test_hints_name_the_publisher_and_repeat_the_data_folder(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 from scipy import stats
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.devices import COMPUTE_TIMES, HETEROGENEITY_LAWS
 from fedsim.devices.heterogeneity import mean_slowdown, slowdown
 from fedsim.errors import DataError, ScenarioError
@@ -201,22 +201,14 @@ def test_bad_capacities_are_refused(tmp_path):
 def test_operations_must_be_known():
     with pytest.raises(ScenarioError, match="counts the operations"):
         times(flops_per_sample=None)
-    tables = {
-        "name": "flops",
-        "crowd": {"clients": 3},
-        "learning": {"kind": "none", "samples_per_client": 10},
-        "network": {"kind": "pause-two-speed"},
-        "devices": {"compute": {"kind": "flops", "flops_per_s": 1e6, **FIXED}},
-        "rounds": {"count": 1},
-        "selector": "all",
-    }
+    crowd = {"clients": 3, "devices": {"compute": {"kind": "flops", "flops_per_s": 1e6, **FIXED}}}
     with pytest.raises(ScenarioError, match=r"learning\.flops_per_sample"):
-        Scenario(**tables)
-    known = Scenario(**{**tables, "learning": {**tables["learning"], "flops_per_sample": 2e5}})
+        timed(**crowd, samples=10)
+    known = timed(**crowd, learning={"kind": "none", "samples_per_client": 10, "flops_per_sample": 2e5})
     assert simulate(known).column("participations", "compute_s").tolist() == pytest.approx([2.0] * 3)
     # An MLP of 64-8-10 does 2 * (64 * 8 + 8 * 10) operations forward and three times as many in training.
     learns = {"data": "digits", "model": {"kind": "mlp", "hidden": [8]}, "local": {"batch_size": 50}}
-    history = simulate(Scenario(**{**tables, "learning": learns}))
+    history = simulate(timed(**crowd, learning=learns))
     samples = 1437 // 3  # each client's whole data set in one epoch
     computed = history.column("participations", "compute_s")
     assert computed.max() == pytest.approx(samples * 3 * 2 * (64 * 8 + 8 * 10) / 1e6, rel=0.01)

@@ -138,7 +138,8 @@ def test_energy_mean_leakage_and_the_spread_over_clients_are_told_where_a_run_ha
     assert spread == [("1", "2", "25.0%", "25.0%", "0.0%", "50.0%", "0.5000")]
 
 
-def test_summary_of_nothing():
+def test_summary_and_report_of_nothing():
+    assert report(Recorder("empty").history()) == []
     summary = summarise(Recorder("empty").history())
     assert summary["final_accuracy"] is None
     assert rows(summary)[0] == ("rounds", "0"), "no line on accuracies that there are not"
@@ -276,7 +277,3 @@ def test_short_times_keep_three_digits():
     assert (told["simulated time"], told["mean round"]) == ("4.5e-05 s", "4.5e-05 s")
     fates, causes = report(brief)[2:4]
     assert (fates.lines[1], causes.lines[0][2]) == (("downlink s", "4.5e-05"), "4.5e-05")
-
-
-def test_a_report_of_nothing():
-    assert report(Recorder("empty").history()) == []

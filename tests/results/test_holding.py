@@ -41,14 +41,20 @@ def test_the_state_lists_the_files_of_the_run_and_no_others(tmp_path):
     assert whole == entries(tmp_path / "run") - {".lock", "run.json"}
 
 
-@pytest.mark.parametrize("version", [FORMAT_VERSION, 1, FORMAT_VERSION + 1])
+@pytest.mark.parametrize("version", [FORMAT_VERSION, 1, FORMAT_VERSION + 1, None])
 def test_a_rerun_and_force_leave_the_users_own_files(version, tmp_path):
+    """Without a version the state is damaged."""
     folder = tmp_path / "run"
     stopped(OLD, folder, 2)
     put_own(folder)
     run(OLD, folder)
     assert_own(folder)
-    rewrite(folder, format=version)
+    if version:
+        rewrite(folder, format=version)
+    else:
+        (folder / "run.json").write_text("{")
+        with pytest.raises(RunError, match="holds no run"):
+            run(OLD, folder)
     run(NEW, folder, replace=True)
     assert_own(folder)
     assert read_run(folder).rounds.num_rows == 4
@@ -203,14 +209,3 @@ def test_folders_named_like_addresses_are_folders(name, tmp_path, monkeypatch):
     history = run(OLD, name)
     assert (tmp_path / Path(name) / "rounds.parquet").is_file()
     assert read_run(name).participations.equals(history.participations)
-
-
-def test_a_damaged_state_may_be_replaced_and_nothing_else_is_touched(tmp_path):
-    run(OLD, tmp_path)
-    put_own(tmp_path)
-    (tmp_path / "run.json").write_text("{")
-    with pytest.raises(RunError, match="holds no run"):
-        run(OLD, tmp_path)
-    run(NEW, tmp_path, replace=True)
-    assert_own(tmp_path)
-    assert read_run(tmp_path).rounds.num_rows == 4

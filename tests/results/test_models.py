@@ -46,6 +46,10 @@ def test_the_final_model_is_the_one_that_was_evaluated_last(tmp_path):
     for module in map(load_model, found):
         assert not module.training
         assert accuracy_of(module) == pytest.approx(expected)
+    with models.safetensors.safe_open(tmp_path / "run" / "model.safetensors", "numpy") as opened:
+        about = json.loads(opened.metadata()["fedsim"])
+    model = {"kind": "mlp", "train": [], "hidden": [8]}
+    assert about == {"model": model, "shape": [1, 8, 8], "classes": 10, "round": 4}
 
 
 def test_each_nth_model_is_kept_and_a_replay_leaves_it(tmp_path):
@@ -113,18 +117,6 @@ def test_a_file_that_is_no_model_is_refused_by_name(tmp_path, monkeypatch):
     path.write_bytes(path.read_bytes()[:20])
     with pytest.raises(RunError, match=r"model\.safetensors: cannot be read"):
         load_model(tmp_path / "run")
-
-
-def test_the_file_says_the_settings_of_the_model(tmp_path):
-    run(SCENARIO, tmp_path / "run")
-    with models.safetensors.safe_open(tmp_path / "run" / "model.safetensors", "numpy") as opened:
-        about = json.loads(opened.metadata()["fedsim"])
-    assert about == {
-        "model": {"kind": "mlp", "train": [], "hidden": [8]},
-        "shape": [1, 8, 8],
-        "classes": 10,
-        "round": 4,
-    }
 
 
 def test_the_interval_of_models_is_checked(tmp_path):

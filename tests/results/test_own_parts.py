@@ -125,12 +125,33 @@ def test_a_file_that_an_own_function_reads_has_changed(data):
     assert losses(run(scenario(**data), out="out", store=False, replace=True)) == right != first
 
 
-def test_an_environment_variable_has_changed(monkeypatch):
-    run(scenario("by_environment"), out="out", store=False)
-    run(scenario("by_environment"), out="out", store=False)
+def put_clients(*clients):
+    Path("c.csv").write_text("".join(f"{client}\n" for client in clients))
+    with sqlite3.connect("c.db") as database:
+        database.execute("create table if not exists c (client integer)")
+        database.execute("delete from c")
+        database.executemany("insert into c values (?)", [(client,) for client in clients])
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        ({"kind": "by_environment"}, "environment variable FEDSIM_TEST_SCALE"),
+        ({"selector": {"kind": "parts_of_a_run:Listed"}}, r"c\.csv"),
+        ({"selector": "parts_of_a_run:Stored"}, r"c\.db"),
+    ],
+)
+def test_what_an_own_part_asks_for_has_changed(tables, said, monkeypatch):
+    """A finished run names own selectors, which are known by their code alone."""
+    put_clients(0, 1)
+    lines = []
+    for _ in range(2):
+        run(scenario(**tables), out="out", store=False, tell=lines.append)
+    assert ("selector: known by code, files, environment and module variables" in lines[-1]) == ("selector" in tables)
+    put_clients(2, 3)
     monkeypatch.setenv("FEDSIM_TEST_SCALE", "3")
-    with pytest.raises(RunError, match=r"another scenario .*environment variable FEDSIM_TEST_SCALE has changed"):
-        run(scenario("by_environment"), out="out", store=False)
+    with pytest.raises(RunError, match=rf"another scenario .*{said} has changed"):
+        run(scenario(**tables), out="out", store=False)
 
 
 def test_an_environment_variable_of_a_selector_has_changed(monkeypatch):
@@ -167,18 +188,6 @@ def test_files_of_callbacks_and_files_that_a_run_writes_are_no_inputs():
     assert Path("log.txt").read_text() == "1"
     Path("cache.npy").unlink()
     run(scenario("with_a_cache"), out="out", store=False, on_round=told)
-
-
-def test_a_file_of_a_selector_has_changed():
-    """A finished run names own parts that are known by their code alone."""
-    Path("c.csv").write_text("0\n1\n")
-    said = []
-    for _ in range(2):
-        run(scenario(selector={"kind": "parts_of_a_run:Listed"}), out="out", store=False, tell=said.append)
-    assert "selector: known by code, files, environment and module variables" in said[-1]
-    Path("c.csv").write_text("2\n3\n")
-    with pytest.raises(RunError, match=r"c\.csv has changed"):
-        run(scenario(selector={"kind": "parts_of_a_run:Listed"}), out="out", store=False)
 
 
 def test_a_variable_of_a_selectors_module_has_changed(monkeypatch):
@@ -223,15 +232,3 @@ def test_a_run_says_once_that_its_parts_cannot_be_told():
     assert with_untold(("a",), "") == ("a",)
     assert with_untold(("a",), of_all) == ("a", of_all)
     assert with_untold(("a", of_learning), of_all) == ("a", of_learning)
-
-
-def test_a_database_of_a_selector_has_changed():
-    with sqlite3.connect("c.db") as database:
-        database.execute("create table c (client integer)")
-        database.execute("insert into c values (1)")
-    for _ in range(2):
-        run(scenario(selector="parts_of_a_run:Stored"), out="out", store=False)
-    with sqlite3.connect("c.db") as database:
-        database.execute("update c set client = 2")
-    with pytest.raises(RunError, match=r"c\.db has changed"):
-        run(scenario(selector="parts_of_a_run:Stored"), out="out", store=False)

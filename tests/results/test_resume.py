@@ -4,9 +4,6 @@ import os
 import shutil
 import signal
 import struct
-import subprocess
-import sys
-import time
 import zlib
 
 import pytest
@@ -15,7 +12,6 @@ from fedsim import Scenario, read_run, run
 from fedsim.errors import RunError
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.results import recording, status_of
-from tests.support.interrupts import heard
 from tests.support.kills import die
 from tests.support.run_folders import LEARNING as SGD
 from tests.support.run_folders import BrokenError, files_of, rewrite, state_of, stopped
@@ -55,16 +51,22 @@ def scenario(kind, **tables):
 
 @needs_kill
 @pytest.mark.usefixtures("figures")
-def test_killed_upon_its_files_a_run_ends_in_the_same_bytes(tmp_path):
+@pytest.mark.parametrize(
+    ("kind", "learning", "points"),
+    [
+        ("deadline", "none", [24, 8, 100]),
+        *(pytest.param(kind, LEARNING, range(1, 150, 5), marks=pytest.mark.slow) for kind in ROUNDS),
+    ],
+)
+def test_killed_upon_its_files_a_run_ends_in_the_same_bytes(kind, learning, points, tmp_path):
     """Early kills after late ones: a replay that is killed has thrown nothing away."""
-    points = [24, 8, 100]
-    of = scenario("deadline")
-    left = die(tmp_path / "killed", of, None, points)
+    of = scenario(kind, learning=learning)
+    left = die(tmp_path / "killed", of, tmp_path / "store", points)
     assert [one["ended"] for one in left[:2]] == [-signal.SIGKILL] * 2
     rounds = [one["rounds"] for one in left]
     assert rounds == sorted(rounds), "finished rounds are never replaced with fewer"
     assert left[-1] == {"ended": 0, "rounds": of.rounds.count, "status": "finished"}
-    run(of, tmp_path / "whole")
+    run(of, tmp_path / "whole", store=False)
     assert files_of(tmp_path / "killed") == files_of(tmp_path / "whole")
     assert {path.name for path in (tmp_path / "killed").iterdir()} == {
         path.name for path in (tmp_path / "whole").iterdir()
@@ -99,32 +101,6 @@ def test_killed_at_each_act_a_run_that_replaces_a_finished_one_leaves_one_of_the
         if first["ended"] == 0:
             break
     assert seen == {before.rounds.count, of.rounds.count}
-
-
-@needs_kill
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ROUNDS)
-def test_killed_at_each_act_upon_a_file_a_run_with_learning_ends_in_the_same_bytes(kind, tmp_path):
-    of = scenario(kind, learning=LEARNING)
-    left = die(tmp_path / "killed", of, tmp_path / "store", range(1, 150, 5))
-    rounds = [one["rounds"] for one in left]
-    assert rounds == sorted(rounds)
-    assert left[-1] == {"ended": 0, "rounds": of.rounds.count, "status": "finished"}
-    run(of, tmp_path / "whole", store=False)
-    assert files_of(tmp_path / "killed") == files_of(tmp_path / "whole")
-
-
-def started(folder, *options):
-    """Start the command line on `scenario.toml` beside the folder, as users do, with its output to pipes."""
-    command = [sys.executable, "-m", "fedsim", "run", "scenario.toml", "--out", folder.name, *options]
-    return subprocess.Popen(  # noqa: S603
-        command,
-        cwd=folder.parent,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=heard,  # noqa: PLW1509
-    )
 
 
 @pytest.mark.parametrize(
@@ -233,20 +209,3 @@ def test_an_executor_of_the_users_own_is_not_imported_for_a_file(tmp_path):
     rewrite(tmp_path / "run", tables=tables)
     run(of, tmp_path / "run", executor="sequential")
     assert state_of(tmp_path / "run")["executor"]["fingerprint"] == "sequential"
-
-
-@needs_kill
-@pytest.mark.slow
-def test_a_run_that_is_asked_to_end_says_by_what_and_goes_on(tmp_path):
-    """SIGTERM is what batch systems send before they kill."""
-    of = scenario("deadline", rounds={**ROUNDS["deadline"], "count": 10**6})
-    (tmp_path / "scenario.toml").write_text(of.to_toml())
-    with started(tmp_path / "run", "--no-store") as process:
-        while not (tmp_path / "run" / "run.json").exists() or not state_of(tmp_path / "run")["rounds"]:
-            time.sleep(0.05)
-        process.send_signal(signal.SIGTERM)
-        _, told = process.communicate()
-    assert process.returncode == 128 + signal.SIGTERM
-    assert "interrupted (SIGTERM); the rounds so far are in run" in told
-    state = state_of(tmp_path / "run")
-    assert (state["status"], state["error"]["message"]) == ("interrupted", "SIGTERM")

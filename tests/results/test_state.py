@@ -19,13 +19,9 @@ STATE = RunState(
 )
 
 
-def test_what_is_written_is_read(tmp_path):
+def test_what_is_written_is_read_and_a_change_is_refused(tmp_path):
     write_state(tmp_path, STATE)
     assert read_state(tmp_path) == STATE
-
-
-def test_a_changed_state_is_refused(tmp_path):
-    write_state(tmp_path, STATE)
     file = tmp_path / "run.json"
     file.write_text(file.read_text().replace('"rounds": 2', '"rounds": 3'))
     with pytest.raises(RunError, match=r"run\.json: is damaged: its checksum"):
@@ -35,6 +31,10 @@ def test_a_changed_state_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("format", "7"),
+        ("format", 7.0),
+        ("format", True),
+        ("format", None),
         ("name", 3),
         ("status", "done"),
         ("rounds", -1),

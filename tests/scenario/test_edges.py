@@ -25,7 +25,7 @@ def scenario(edges, **tables):
 
 def test_edges_survive_a_round_trip_and_a_changed_value():
     made = scenario(
-        {"grouping": ORDER, "rounds": 3, "merging": {"kind": "asynchronous", "mixing": 0.5}, "backhaul": WIRE}
+        {"grouping": ORDER, "rounds": 3, "merging": {"kind": "asynchronous", "mixing": 0.1 + 0.2}, "backhaul": WIRE}
     )
     read = Scenario.from_toml(made.to_toml())
     assert read == made

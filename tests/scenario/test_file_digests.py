@@ -47,11 +47,3 @@ def test_without_files_the_digest_is_that_of_the_description():
     assert scenario.files() == {}
     text = json.dumps(scenario.describe(), sort_keys=True, separators=(",", ":"))
     assert scenario.digest() == hashlib.sha256(text.encode()).hexdigest()
-
-
-def test_another_file_can_be_named_in_its_place(tmp_path):
-    for name in ("a", "b"):
-        (tmp_path / name).write_text(name)
-    first = SCENARIO.replace({"crowd.placement": {"kind": "file", "path": str(tmp_path / "a")}})
-    second = first.replace({"crowd.placement.path": str(tmp_path / "b")})
-    assert list(second.files().values()) == [hashlib.sha256(b"b").hexdigest()]

@@ -25,7 +25,8 @@ network = { kind = "cell", fading = "none", uplink = { bandwidth_hz = 9e4, trans
 def test_a_preset_keeps_no_option_of_another_cell(before):
     text, said = CELL_TOML.replace('"cell"', f'"{before}"'), []
     found = Scenario.from_toml(text, values={"network.kind": "5g-midband"}, tell=said.append)
-    assert found.network == NETWORKS.make("5g-midband")
+    in_python = Scenario.from_toml(text).replace({"network.kind": "5g-midband"})
+    assert found.network == in_python.network == NETWORKS.make("5g-midband")
     assert said == [f"network.kind=5g-midband: removed of '{before}': fading, uplink"]
     # Options that follow change the preset.
     more = {"network.kind": "5g-midband", "network.uplink.noise_figure_db": 7.0}
@@ -40,11 +41,6 @@ def test_what_another_kind_keeps_is_told():
     assert said == ["selector.kind=fastest: kept of 'uniform': cohort"]
     Scenario.from_toml(CELL_TOML, values={"selector.kind": "uniform", "network.kind": "cell"}, tell=said.append)
     assert len(said) == 1, "nothing changes"
-
-
-def test_a_preset_in_the_place_of_a_cell_stands_alone_in_python_too():
-    found = Scenario.from_toml(CELL_TOML).replace({"network.kind": "nb-iot"})
-    assert found.network == NETWORKS.make("nb-iot")
 
 
 def test_the_terminal_tells_what_a_preset_removes(tmp_path):
@@ -129,13 +125,3 @@ def test_an_object_has_no_options_to_replace():
 def test_options_that_a_function_does_not_have_are_refused_after_a_change_too():
     with pytest.raises(ScenarioError, match=r"one_layer has no parameter 'wdth'; allowed: width, bias"):
         Scenario(**OWN, learning=OWN_LEARNING).replace({"learning.model.wdth": 4})
-
-
-def test_the_terminal_sets_options_of_a_function_and_of_a_class(tmp_path):
-    file = tmp_path / "own.toml"
-    file.write_text(Scenario(**OWN, learning=OWN_LEARNING).to_toml())
-    more = ["--set", "learning.model.width=6", "--set", "learning.data.n=40", "--out", str(tmp_path / "run")]
-    told = CliRunner().invoke(app, ["run", str(file), *more])
-    assert told.exit_code == 0, told.output
-    ran = Scenario.load(tmp_path / "run" / "scenario.toml").learning
-    assert (ran.model.options, ran.data.options) == ({"width": 6}, {"n": 40})

@@ -27,6 +27,7 @@ WORK = TIMING.replace(
 )
 """Work takes 5.4 to 9.8 s, and with the links 7.9 to 12.3 s."""
 EDGES = {"grouping": {"kind": "order", "count": 2}, "backhaul": "none"}
+ASYNCHRONOUS = {"kind": "fedbuff", "concurrency": 2, "buffer": 1, "give_up_s": 7.0}
 
 
 def test_the_way_out_lets_nine_of_ten_in(logged):
@@ -50,21 +51,14 @@ def test_the_way_out_lets_nine_of_ten_in(logged):
         ({"kind": "k-fastest", "k": 1, "max_wait_s": 1.0}, "wait", "max_wait_s"),
         ({"kind": "adaptive-deadline", "initial_s": 0.1, "longest_s": 1.0}, "deadline", "longest_s"),
         ({"kind": "moving-average", "initial_s": 1.0}, "deadline", "initial_s"),
+        (ASYNCHRONOUS | {"give_up_s": 1.0}, "time until it is given up", "give_up_s"),
     ],
 )
 @pytest.mark.parametrize("edges", [None, EDGES])
 def test_every_limit_of_a_wait_is_looked_at(policy, what, field, edges):
     known = Simulation(WORK.replace({"rounds.policy": policy, "rounds.edges": edges})).foreseen[0]
     assert known.startswith(f"rounds.policy: no client delivers within the {what} on average: work 5.4 to 9.8 s")
-    assert known.endswith(f"{what} 1 s; rounds.policy.{field} = 13 would do for 90% of them")
-
-
-def test_late_updates_that_are_used_are_no_reason_for_a_note():
-    history = simulate(WORK.replace({"rounds.late": "stale", "rounds.policy.deadline_s": 9.0, "rounds.count": 6}))
-    assert not [note for note in history.notes if "was delivered" in note]
-
-
-ASYNCHRONOUS = {"kind": "fedbuff", "concurrency": 2, "buffer": 1, "give_up_s": 7.0}
+    assert known.endswith(f"{what.split()[0]} 1 s; rounds.policy.{field} = 13 would do for 90% of them")
 
 
 class Fixed(Component):
@@ -190,12 +184,6 @@ def test_effects_of_ones_own_that_change_work_are_foreseen_in_a_copy(kind, given
         assert not any("on average" in note for note in history.notes)
 
 
-def test_effects_of_ones_own_that_change_after_what_becomes_of_clients_are_waited_for():
-    effects = [Heavier(times=9.0, until_s=120, kind="settle")]
-    history = simulate(WORK.replace({"rounds.policy": ASYNCHRONOUS, "rounds.effects": effects}))
-    assert history.rounds.num_rows == 2
-
-
 @pytest.mark.parametrize(
     "windows",
     [
@@ -246,7 +234,14 @@ def test_a_testbed_is_refused_by_the_laws_unless_it_states_its_times(compute_s, 
         testbed.next_arrival()
 
 
-@pytest.mark.parametrize("changes", [{"rounds.policy.give_up_s": 7.91}, {"devices.compute.jitter_sigma": 0.15}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"rounds.policy.give_up_s": 7.91},
+        {"devices.compute.jitter_sigma": 0.15},
+        {"rounds.effects": [Heavier(times=9.0, until_s=120, kind="settle")]},
+    ],
+)
 def test_a_server_waits_on_where_a_client_may_deliver(changes):
     """Of the laws' participations of client 0 some take less than 7 s: 4.5 s of work, a level of one in nine."""
     history = simulate(WORK.replace({"rounds.policy": ASYNCHRONOUS, **changes}))
@@ -256,13 +251,6 @@ def test_a_server_waits_on_where_a_client_may_deliver(changes):
 def test_a_last_second_ends_a_server_that_gives_every_client_up():
     history = simulate(WORK.replace({"rounds.policy": ASYNCHRONOUS, "rounds.until_s": 20.0}))
     assert any("rounds.until_s has come, and the last 4 clients were given up" in note for note in history.notes)
-
-
-def test_clients_that_are_given_up_before_any_can_deliver_are_named():
-    policy = ASYNCHRONOUS
-    known = Simulation(WORK.replace({"rounds.policy": policy})).foreseen[0]
-    assert "within the time until it is given up on average" in known
-    assert known.endswith("time 7 s; rounds.policy.give_up_s = 13 would do for 90% of them")
 
 
 @pytest.mark.parametrize(
@@ -275,6 +263,11 @@ def test_clients_that_are_given_up_before_any_can_deliver_are_named():
 )
 def test_nothing_is_said_where_updates_arrive(changes):
     assert not [note for note in simulate(WORK.replace(changes)).notes if "no client" in note]
+
+
+def test_late_updates_that_are_used_are_no_reason_for_a_note():
+    history = simulate(WORK.replace({"rounds.late": "stale", "rounds.policy.deadline_s": 9.0, "rounds.count": 6}))
+    assert not [note for note in history.notes if "was delivered" in note]
 
 
 def test_links_that_carry_nothing_are_named():

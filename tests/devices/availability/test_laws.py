@@ -187,13 +187,8 @@ def test_daily_clocks_go_at_the_pace_of_each_hour_from_half_past_to_half_past(pa
     "law", [Markov(mean_on_s=700.0, mean_off_s=1100.0), Diurnal(), Flash()], ids=lambda law: type(law).__name__
 )
 def test_sessions_of_a_window_are_those_that_one_meets_in_it(law):
-    availability, clients, from_s, until_s = (
-        of_crowd(law, 30, 12),
-        np.array([7, 3, 21, 22]),
-        9_000.0,
-        400_000.0,
-    )
-    found = availability.sessions(clients, np.full(4, from_s), np.full(4, until_s))
+    clients, from_s, until_s = np.array([7, 3, 21, 22]), 9_000.0, 400_000.0
+    found = of_crowd(law, 30, 12).sessions(clients, np.full(4, from_s), np.full(4, until_s))
     for place, client in enumerate(clients):
         met = [(a, b) for on, a, b in walk(of_crowd(law, 30, 12), client, until_s) if on and b > from_s and a < until_s]
         mine = found.owner == place

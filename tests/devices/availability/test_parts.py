@@ -45,11 +45,8 @@ def test_parts_and_whole_say_the_same_of_each_client_in_whatever_order_they_are_
 @pytest.mark.parametrize(("p", "clients", "part"), [(0.1, 50, (7, 30)), (0.05, 3, (0, 1, 2)), (0.05, 3, None)])
 def test_draws_are_repeated_until_they_show_a_client_of_the_part(p, clients, part):
     """A draw shows one of two clients with p = 0.1 with q = 1 - 0.9^2 = 0.19, whatever the others of 50 do."""
-    whole, rounds, member = (
-        of_crowd(Bernoulli(probability=p, retry_s=2.0), clients, 4),
-        2000,
-        np.array(part or (0, 1, 2)),
-    )
+    whole, rounds = of_crowd(Bernoulli(probability=p, retry_s=2.0), clients, 4), 2000
+    member = np.array(part or (0, 1, 2))
     drawn = whole if part is None else whole.part(member)
     instants = [drawn.next_s(10.0, r) for r in range(1, rounds + 1)]
     tries = (np.array([time_s for time_s, _ in instants]) - 10.0) / 2.0
