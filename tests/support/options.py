@@ -29,3 +29,11 @@ NETWORK_OPTIONS = {
         "trouble": [{"kind": "outage-bursts", "mean_good_s": 5.0, "mean_bad_s": 1.0, "bad_factor": 0.1}],
     },
 }
+# What a selector needs beside a cohort in a run of rounds of about a second.
+SELECTOR_RUN_OPTIONS = {
+    "fedsampling": {"samples": 400, "alpha": 0.9, "threshold": 100},
+    "fixed-ratio": {"ratio": 0.3},
+    "fedcs": {"deadline_s": 2.0, "share": 0.5, "wait_s": 0.5},
+    "cpow-d": {"samples": 10, "wait_s": 0.5},
+    "poisson": {"rate": 0.3},
+}
