@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrizations
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import FedsimError
 from fedsim.learning import (
     Dataset,
@@ -24,6 +24,7 @@ from fedsim.learning import (
 )
 from fedsim.learning.models.flat_module import build_flat
 from tests.support import plain_loop
+from tests.support.short_runs import of_learning
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(120, 6)).astype(np.float32), RNG.integers(0, 3, 120)
@@ -188,6 +189,22 @@ class Late(Plain):
         return super().forward(x) * (2.0 if COUNT[0] > 100 else 1.0)
 
 
+class Growing(nn.Module):
+    """Its first pass makes a layer, or a buffer that its state has or has not."""
+
+    def __init__(self, makes):
+        super().__init__()
+        self.makes, self.scores = makes, nn.Linear(6, 3)
+        self.register_buffer("mean", None)
+
+    def forward(self, x):
+        if self.makes == "layer" and not hasattr(self, "grown"):
+            self.grown = nn.Linear(6, 6)
+        if self.makes != "layer" and self.training and self.mean is None:
+            self.register_buffer("mean", x.detach().mean(0), persistent=self.makes == "buffer")
+        return self.scores(self.grown(x) if self.makes == "layer" else x if self.mean is None else x - self.mean)
+
+
 def setup_of(model):
     return TrainingSetup(Supervised.model_validate({"data": (X, Y, X, Y), "model": model}).model, DATA, LOCAL, 5)
 
@@ -220,7 +237,9 @@ def by_hand(model, **local):
 
 
 @pytest.mark.parametrize("kind", ["sequential", "stacked", pytest.param("processes", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("model", [SharedStatistics, ShortRows, Clears, Counts, Described, Normed, Recurrent])
+@pytest.mark.parametrize(
+    "model", [SharedStatistics, ShortRows, Clears, Counts, Described, Normed, Recurrent, Growing("cache")]
+)
 @pytest.mark.usefixtures("one_thread")
 def test_a_client_learns_what_a_plain_loop_does(model, kind, monkeypatch):
     monkeypatch.setenv("FEDSIM_WORKERS", "2")
@@ -273,6 +292,8 @@ def test_what_an_executor_does_not_compute_is_refused(kind, model, local, said):
         (Scripted, "layer act .* is a TorchScript module"),
         (Freezes, "a pass changes whether first.weight is trained"),
         (Swaps, "a pass puts another layer in the place of act"),
+        (Growing("layer"), r"a pass makes grown\.weight, which is not trained"),
+        (Growing("buffer"), "a pass makes the buffer mean, which is no part of an update"),
     ],
 )
 def test_what_would_part_from_a_plain_loop_is_refused(model, said):
@@ -308,12 +329,11 @@ def test_a_layer_of_torch_that_draws_in_evaluations_draws_alike():
 
 
 def test_a_state_that_shows_late_is_refused_and_its_results_are_not_found():
-    tables = {"name": "late", "crowd": {"clients": 4}, "network": "pause-two-speed", "rounds": {"count": 12}}
-    learning = {"data": (X, Y, X, Y), "model": Late, "local": LOCAL}
+    late = of_learning({"data": (X, Y, X, Y), "model": Late, "local": LOCAL}, rounds=12, cohort=None)
     store = MemoryStore()
     COUNT[0] = 0
     for _ in range(2):
         with pytest.raises(FedsimError, match="the same training gave other numbers after another client's"):
-            simulate(Scenario(**tables, selector="all", learning=learning), store=store, executor="sequential")
+            simulate(late, store=store, executor="sequential")
         hits, COUNT[0] = store.hits, 0
     assert store.hits == hits

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from fedsim import Component, Scenario, simulate
+from fedsim import Component, simulate
 from fedsim.learning import (
     Aggregator,
     Compressor,
@@ -25,6 +25,7 @@ from fedsim.learning.algorithms.widths import HeteroFL
 from fedsim.learning.steps.contracts import UpdateStep
 from fedsim.learning.tasks.of_labels import Classification
 from tests.support.families import by_default
+from tests.support.short_runs import of_learning
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(60, 5)).astype(np.float32), RNG.integers(0, 3, 60)
@@ -209,15 +210,9 @@ def _restored(tmp_path, monkeypatch):
 
 
 def evaluations(store, rounds=3, privacy="none", **learning):
-    tables = {
-        "privacy": privacy,
-        "name": "t",
-        "crowd": {"clients": 4},
-        "network": "pause-two-speed",
-        "rounds": {"count": rounds},
-    }
     base = {"data": (X, Y), "model": "logistic-regression", "local": {"batch_size": 8}, **learning}
-    history = simulate(Scenario(**tables, selector="all", learning=base), store=store, executor="sequential")
+    scenario = of_learning(base, rounds=rounds, cohort=None, privacy=privacy)
+    history = simulate(scenario, store=store, executor="sequential")
     return history.evaluations.select(["loss", "accuracy", "metrics"]).to_pylist(), history
 
 
