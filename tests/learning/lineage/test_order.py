@@ -48,13 +48,14 @@ def test_what_is_needed_first_is_trained_first_and_soon_forgotten():
 
 def test_models_of_a_long_line_are_let_go_of_on_the_way():
     """Each round has two clients, of which one starts from the model before: no more than these and the next live."""
-    learner, executor = half_way_learner(TARGETS, store=MemoryStore(limit_bytes=0))
+    learner, executor = half_way_learner(TARGETS, store=False)
     model, late = learner.initial(), []
-    for k in range(40):
+    for k in range(600):  # more than calls may be nested
         fresh = updates(learner, model, k % 6, (k + 1) % 6)
         model = learner.aggregate(model, [*late, fresh[0]], even(len(late) + 1))
         late = fresh[1:]
     del late, fresh
+    assert (model.version, learner.work.trained) == (600, 0)
     learner.vector(model)
     assert max(executor.bases_alive) <= 4
 
