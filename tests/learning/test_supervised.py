@@ -48,21 +48,6 @@ def test_only_updates_that_are_used_are_ever_trained(make_learner):
     assert learner.work.trained == 3
 
 
-@pytest.mark.slow
-def test_evaluation_settles_a_long_chain_in_order(make_learner):
-    learner, step_by_step = (make_learner(local={"max_batches": 1}) for _ in range(2))
-    cohorts = [[k % 6, (k + 1) % 6] for k in range(600)]
-    model, other = rounds(learner, cohorts), step_by_step.initial()
-    assert (model.version, learner.work.trained) == (600, 0)
-    learner.evaluate(model)
-    assert learner.work.trained == 1200
-    for cohort in cohorts:
-        other = next_model(step_by_step, other, cohort)
-        step_by_step.vector(other)
-    np.testing.assert_array_equal(learner.vector(model), step_by_step.vector(other))
-    assert model.digest == other.digest
-
-
 def test_optimiser_state_follows_delivered_updates_only(make_learner):
     delivered, with_late = make_learner(local=ADAM), make_learner(local=ADAM)
     found = []

@@ -1,6 +1,7 @@
 """A learner whose every number can be worked out by hand: two parameters and a buffer, no torch."""
 
-from collections.abc import Sequence
+import weakref
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,8 @@ class HalfWay:
     """An executor: a training goes half the way from its base to the client's target, and the buffer counts it.
 
     That is one step of rate 1 on half the squared distance over 2; an offset is added to its gradient. It notes the
-    clients of every batch of trainings, the first number of every training's stream by client and base, and how many
-    parts of the training set were scored.
+    clients of every batch of trainings, the first number of every training's stream by client and base, how many
+    parts of the training set were scored, and at each training how many earlier differences and bases are in memory.
     """
 
     fingerprint = SEQUENTIAL
@@ -61,18 +62,26 @@ class HalfWay:
         self.batches: list[list[int]] = []
         self.draws: dict[tuple[int, bytes], int] = {}
         self.scored = 0
+        self.alive: list[int] = []
+        self.bases_alive: list[int] = []
+        self._given: list[weakref.ref[np.ndarray]] = []
+        self._bases: dict[int, weakref.ref[np.ndarray]] = {}
 
-    def train(self, jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
+    def train(self, jobs: Sequence[TrainingJob]) -> Iterator[TrainingResult]:
         clients = [int(job.rows[0]) for job in jobs]
         self.batches.append(clients)
-        results = []
         for client, job in zip(clients, jobs, strict=True):
+            self._bases[id(job.base)] = weakref.ref(job.base)
+            self.alive.append(sum(given() is not None for given in self._given))
+            self.bases_alive.append(sum(base() is not None for base in self._bases.values()))
             self.draws[client, job.base.tobytes()] = int(job.rng.integers(2**60))
             way = job.work * (self.targets[client] - job.base[:2]) / 2
             if job.offset is not None:  # one step of rate 1 down a gradient of -way + offset
                 way = way - job.offset
-            results.append(TrainingResult(np.array([*way, 1], np.float32), client + 0.5, client + 0.75, {}))
-        return results
+            difference = np.array([*way, 1], np.float32)
+            self._given.append(weakref.ref(difference))
+            yield TrainingResult(difference, client + 0.5, client + 0.75, {})
+            del difference
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
         return [self._evaluate(job) for job in jobs]

@@ -156,20 +156,6 @@ def test_files_name_classes_and_functions_and_these_stand_for_themselves():
     assert len(DATASETS.make(Texts).load().train_y) == 20
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ((X, Y[:3]), "20 samples and 3 targets"),
-        ({"kind": f"{__name__}:pair", "lines": 3}, "pair has no parameter 'lines'; allowed: rows"),
-        (3, "3 is no data set; allowed: a Dataset, samples and targets as two arrays"),
-        (([np.ones(2), np.ones((2, 2))], Y[:2]), "shapes that differ in their length"),
-    ],
-)
-def test_what_is_no_data_set_is_refused(given, words):
-    with pytest.raises((DataError, ScenarioError), match=words):
-        of_learning({"data": given})
-
-
 def test_the_two_parts_of_a_random_split_are_for_training_and_for_testing():
     whole = torch.utils.data.TensorDataset(torch.from_numpy(X), torch.from_numpy(Y))
     parts = torch.utils.data.random_split(whole, [14, 6])
@@ -220,6 +206,10 @@ class Needy(Texts):
         (Needy, r"test_handed:Needy needs folder; allowed: an object that it gives, such as Needy\(...\)"),
         (Digits, r"Digits is a class; allowed: a part of it, such as Digits\(\)"),
         (torch.utils.data.TensorDataset(*[torch.zeros(5)] * 3), r"items of 3 parts; allowed: pairs of a sample"),
+        ((X, Y[:3]), "20 samples and 3 targets"),
+        ({"kind": f"{__name__}:pair", "lines": 3}, "pair has no parameter 'lines'; allowed: rows"),
+        (3, "3 is no data set; allowed: a Dataset, samples and targets as two arrays"),
+        (([np.ones(2), np.ones((2, 2))], Y[:2]), "shapes that differ in their length"),
         ((X, X, X), r"its third part is float64 of shape \(20, 3\); allowed: the user of each of the 20 samples"),
         ((np.zeros((4, 3, 5, 1), np.uint8), Y[:4]), r"which axis has the channels cannot be told; allowed"),
         ((np.zeros((4, 5, 5, 5), np.uint8), Y[:4]), r"which axis has the channels cannot be told; allowed"),

@@ -18,13 +18,16 @@ from tests.support.data_files import WRITERS, write_emnist, write_mind, write_om
 from tests.support.short_runs import of_learning
 
 
-@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("kind", [*WRITERS, *FETCHED])
 def test_a_missing_set_says_where_it_was_looked_for_and_where_it_is_published(kind, tmp_path):
     part = DATASETS.make(kind)
     assert not part.available(tmp_path)
     with pytest.raises(DataError) as caught:
         part.load(tmp_path)
     assert str(tmp_path / part.where()) in str(caught.value)
+    if kind in FETCHED:
+        assert f"fedsim data {kind} --download --data-dir {tmp_path}" in str(caught.value)
+        return
     assert part.source in str(caught.value)
     missing = str(caught.value).split("(missing: ")[1].split(")")[0]
     assert part.found(tmp_path) == ()

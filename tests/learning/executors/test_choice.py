@@ -40,11 +40,6 @@ def losses(**options):
     return list(history.evaluations.column("loss").to_pylist())
 
 
-@pytest.mark.parametrize("executor", ["sequential", Alike, f"{__name__}:Alike"])
-def test_results_do_not_depend_on_the_executor(executor):
-    assert losses(executor=executor) == losses()
-
-
 def test_the_environment_names_executor_and_device_of_runs_that_name_none(monkeypatch):
     monkeypatch.setenv("FEDSIM_EXECUTOR", f"{__name__}:Alike")
     before = Alike.made

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrizations
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import FedsimError
 from fedsim.learning import (
     Dataset,
@@ -24,6 +24,7 @@ from fedsim.learning import (
 )
 from fedsim.learning.models.flat_module import build_flat
 from tests.support import plain_loop
+from tests.support.short_runs import of_learning
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(120, 6)).astype(np.float32), RNG.integers(0, 3, 120)
@@ -188,6 +189,22 @@ class Late(Plain):
         return super().forward(x) * (2.0 if COUNT[0] > 100 else 1.0)
 
 
+class Growing(nn.Module):
+    """Its first pass makes a layer, or a buffer that its state has or has not."""
+
+    def __init__(self, makes):
+        super().__init__()
+        self.makes, self.scores = makes, nn.Linear(6, 3)
+        self.register_buffer("mean", None)
+
+    def forward(self, x):
+        if self.makes == "layer" and not hasattr(self, "grown"):
+            self.grown = nn.Linear(6, 6)
+        if self.makes != "layer" and self.training and self.mean is None:
+            self.register_buffer("mean", x.detach().mean(0), persistent=self.makes == "buffer")
+        return self.scores(self.grown(x) if self.makes == "layer" else x if self.mean is None else x - self.mean)
+
+
 def setup_of(model):
     return TrainingSetup(Supervised.model_validate({"data": (X, Y, X, Y), "model": model}).model, DATA, LOCAL, 5)
 
@@ -220,7 +237,9 @@ def by_hand(model, **local):
 
 
 @pytest.mark.parametrize("kind", ["sequential", "stacked", pytest.param("processes", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("model", [SharedStatistics, ShortRows, Clears, Counts, Described, Normed, Recurrent])
+@pytest.mark.parametrize(
+    "model", [SharedStatistics, ShortRows, Clears, Counts, Described, Normed, Recurrent, Growing("cache")]
+)
 @pytest.mark.usefixtures("one_thread")
 def test_a_client_learns_what_a_plain_loop_does(model, kind, monkeypatch):
     monkeypatch.setenv("FEDSIM_WORKERS", "2")
@@ -251,33 +270,25 @@ def test_a_parameter_without_a_gradient_stays_as_it_is(model, local, kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "model", "local", "said"),
+    ("model", "said", "kind"),
     [
-        ("sequential", Skips, {"optimizer": "adam"}, r"skipped\.weight has no gradient in some batches"),
-        ("stacked", Counts, {}, "a pass changes the attribute calls"),
-        ("stacked", Guesses, {}, "a pass changes the generators of Python or NumPy"),
+        (Counts, "a pass changes the attribute calls", "stacked"),
+        (Guesses, "a pass changes the generators of Python or NumPy", "stacked"),
+        (Skips, r"skipped\.weight has no gradient in some batches", "sequential"),
+        (OneMemory, "(first|second)\\.weight and (first|second)\\.weight lie in the same memory", "sequential"),
+        (Seen, "lie in the same memory", "sequential"),
+        (Complex, "layer Complex trains numbers of complex64", "sequential"),
+        (Short, "layer Short trains numbers of float16", "sequential"),
+        (Scripted, "layer act .* is a TorchScript module", "sequential"),
+        (Freezes, "a pass changes whether first.weight is trained", "sequential"),
+        (Swaps, "a pass puts another layer in the place of act", "sequential"),
+        (Growing("layer"), r"a pass makes grown\.weight, which is not trained", "sequential"),
+        (Growing("buffer"), "a pass makes the buffer mean, which is no part of an update", "sequential"),
     ],
 )
-def test_what_an_executor_does_not_compute_is_refused(kind, model, local, said):
+def test_what_would_part_from_a_plain_loop_is_refused(model, said, kind):
     with pytest.raises(FedsimError, match=said):
-        trained(kind, model, **local)
-
-
-@pytest.mark.parametrize(
-    ("model", "said"),
-    [
-        (OneMemory, "(first|second)\\.weight and (first|second)\\.weight lie in the same memory"),
-        (Seen, "lie in the same memory"),
-        (Complex, "layer Complex trains numbers of complex64"),
-        (Short, "layer Short trains numbers of float16"),
-        (Scripted, "layer act .* is a TorchScript module"),
-        (Freezes, "a pass changes whether first.weight is trained"),
-        (Swaps, "a pass puts another layer in the place of act"),
-    ],
-)
-def test_what_would_part_from_a_plain_loop_is_refused(model, said):
-    with pytest.raises(FedsimError, match=said):
-        trained("sequential", model)
+        trained(kind, model, **({"optimizer": "adam"} if model is Skips else {}))
 
 
 def test_hooks_of_a_parameter_that_a_copy_would_lose_are_refused():
@@ -308,12 +319,11 @@ def test_a_layer_of_torch_that_draws_in_evaluations_draws_alike():
 
 
 def test_a_state_that_shows_late_is_refused_and_its_results_are_not_found():
-    tables = {"name": "late", "crowd": {"clients": 4}, "network": "pause-two-speed", "rounds": {"count": 12}}
-    learning = {"data": (X, Y, X, Y), "model": Late, "local": LOCAL}
+    late = of_learning({"data": (X, Y, X, Y), "model": Late, "local": LOCAL}, rounds=12, cohort=None)
     store = MemoryStore()
     COUNT[0] = 0
     for _ in range(2):
         with pytest.raises(FedsimError, match="the same training gave other numbers after another client's"):
-            simulate(Scenario(**tables, selector="all", learning=learning), store=store, executor="sequential")
+            simulate(late, store=store, executor="sequential")
         hits, COUNT[0] = store.hits, 0
     assert store.hits == hits

@@ -6,44 +6,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import FedsimError
-from fedsim.learning import MODELS, Dataset, EvaluationJob, ExecutorChoice, LocalTraining, TrainingJob, TrainingSetup
+from fedsim.learning import Dataset, EvaluationJob, ExecutorChoice, LocalTraining, TrainingJob, TrainingSetup
 from fedsim.learning.algorithms.moon import Moon
 from fedsim.learning.models.flat_module import build_flat
 from tests.support.odd_modules import REFUSED, OddModel, odd_models
+from tests.support.short_runs import of_learning
+from tests.support.two_clients import bits
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(96, 6)).astype(np.float32), RNG.integers(0, 3, 96)
 DATA = Dataset(X, Y, X[:20], Y[:20], classes=3)
 
 
-class Growing(nn.Module):
-    """Its first pass makes a layer, or a buffer that its state has or has not."""
-
-    def __init__(self, makes):
-        super().__init__()
-        self.makes, self.scores = makes, nn.Linear(6, 3)
-        self.register_buffer("mean", None)
-
-    def forward(self, x):
-        if self.makes == "layer" and not hasattr(self, "grown"):
-            self.grown = nn.Linear(6, 6)
-        if self.makes != "layer" and self.training and self.mean is None:
-            self.register_buffer("mean", x.detach().mean(0), persistent=self.makes == "buffer")
-        return self.scores(self.grown(x) if self.makes == "layer" else x if self.mean is None else x - self.mean)
-
-
-def bits(results):
-    return [one.difference.tobytes() + np.array([one.loss, one.loss_rms]).tobytes() for one in results]
-
-
 def setup_of(habits, momentum=0.0):
     local = LocalTraining(learning_rate=0.1, epochs=2, batch_size=7, momentum=momentum)
-    model = MODELS.make(habits) if isinstance(habits, nn.Module) else OddModel(habits=habits)
-    return TrainingSetup(model, DATA, local, 0)
+    return TrainingSetup(OddModel(habits=habits), DATA, local, 0)
 
 
 def jobs(setup, clients):
@@ -86,7 +66,7 @@ def test_a_training_is_alone_or_refused(first, last, monkeypatch):
             elif kind == "processes":
                 assert other == found, habits
             else:
-                near = [np.frombuffer(one[:-16], np.float32) for one in (*found, *other)]
+                near = [np.frombuffer(one[0], np.float32) for one in (*found, *other)]
                 for one, wanted in zip(near[len(found) :], near, strict=False):
                     np.testing.assert_allclose(one, wanted, atol=1e-5, err_msg=str(habits))
         assert generators() == before
@@ -102,30 +82,11 @@ def test_the_model_that_a_loss_compares_with_is_alone_too(habit):
     assert bits(executor.train(first)) == bits(executor.train(second))
 
 
-@pytest.mark.parametrize(
-    ("makes", "said"),
-    [
-        ("layer", r"a pass makes grown\.weight, which is not trained"),
-        ("buffer", "a pass makes the buffer mean, which is no part of an update"),
-    ],
-)
-def test_what_a_pass_makes_is_refused_by_its_name(makes, said):
-    with pytest.raises(FedsimError, match=said):
-        list(ExecutorChoice("sequential").build(setup_of(Growing(makes))).train(jobs(setup_of(()), [0])))
-
-
-def test_a_buffer_that_no_state_has_is_made_by_each_client():
-    assert check("sequential", setup_of(Growing("cache")))
-
-
 @pytest.mark.parametrize("kind", ["sequential", pytest.param("processes", marks=pytest.mark.slow)])
 def test_equal_runs_are_equal_with_evaluations_beside_trainings(kind, monkeypatch):
     """A module whose passes change one another's numbers, were it shared with the thread that evaluates."""
     monkeypatch.setenv("FEDSIM_WORKERS", "2")
-    table = {
-        "name": "equal", "crowd": {"clients": 6}, "network": "pause-two-speed", "rounds": {"count": 6},
-        "learning": {"data": DATA, "model": OddModel(habits=("calls", "hidden", "numpy-global")), "split": "equal"},
-        "selector": {"kind": "uniform", "cohort": 3},
-    }  # fmt: skip
-    losses = [simulate(Scenario(**table), executor=kind, store=False).evaluations["loss"].to_pylist() for _ in range(3)]
+    learning = {"data": DATA, "model": OddModel(habits=("calls", "hidden", "numpy-global")), "split": "equal"}
+    scenario = of_learning(learning, clients=6, rounds=6, cohort=3)
+    losses = [simulate(scenario, executor=kind, store=False).evaluations["loss"].to_pylist() for _ in range(3)]
     assert losses[0] == losses[1] == losses[2]

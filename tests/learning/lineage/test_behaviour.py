@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from fedsim import Component, Scenario, simulate
-from fedsim.errors import PartError
+from fedsim import Component, simulate
 from fedsim.learning import (
     Aggregator,
     Compressor,
@@ -27,6 +25,7 @@ from fedsim.learning.algorithms.widths import HeteroFL
 from fedsim.learning.steps.contracts import UpdateStep
 from fedsim.learning.tasks.of_labels import Classification
 from tests.support.families import by_default
+from tests.support.short_runs import of_learning
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(60, 5)).astype(np.float32), RNG.integers(0, 3, 60)
@@ -211,15 +210,9 @@ def _restored(tmp_path, monkeypatch):
 
 
 def evaluations(store, rounds=3, privacy="none", **learning):
-    tables = {
-        "privacy": privacy,
-        "name": "t",
-        "crowd": {"clients": 4},
-        "network": "pause-two-speed",
-        "rounds": {"count": rounds},
-    }
     base = {"data": (X, Y), "model": "logistic-regression", "local": {"batch_size": 8}, **learning}
-    history = simulate(Scenario(**tables, selector="all", learning=base), store=store, executor="sequential")
+    scenario = of_learning(base, rounds=rounds, cohort=None, privacy=privacy)
+    history = simulate(scenario, store=store, executor="sequential")
     return history.evaluations.select(["loss", "accuracy", "metrics"]).to_pylist(), history
 
 
@@ -258,15 +251,6 @@ def test_a_rule_with_a_state_begins_alike_in_each_run_and_shares_nothing():
     (first, history), (again, _) = (evaluations(store, aggregation=rule) for _ in range(2))
     assert first == again
     assert any("gives other numbers for the same arrays" in note for note in history.remarks)
-
-
-def test_a_model_that_reads_a_clock_is_refused():
-    class Timed(Scaled):
-        def forward(self, x):
-            return self.inner(x) * (1 + 1e-3 * (time.perf_counter_ns() % 1000))
-
-    with pytest.raises(PartError, match="the same training gave other numbers after another client's"):
-        evaluations(MemoryStore(), model=Timed)
 
 
 def test_a_file_that_no_number_shows_is_part_of_the_identity():

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from fedsim import Component, Scenario, simulate
+from fedsim import Component, simulate
 from fedsim.learning import Aggregator, Compressor, LocalAlgorithm, Metric, Schedule, ServerOptimizer, Start
 from fedsim.learning.algorithms.personal import PersonalPart
 from fedsim.learning.tasks.of_labels import Classification
 from tests.support.families import by_default
+from tests.support.short_runs import of_learning
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(60, 5)).astype(np.float32), RNG.integers(0, 3, 60)
@@ -105,8 +106,7 @@ CASES = {
 @pytest.mark.parametrize("case", by_default(CASES, ["aggregation", "compression", "split", "schedule with a state"]))
 def test_equal_runs_are_equal_whatever_generators_have_given(case):
     learning = {"data": (X, Y), "model": "logistic-regression", **CASES[case]}
-    tables = {"privacy": learning.pop("privacy", "none"), "name": "t", "crowd": {"clients": 4}, "selector": "all"}
-    scenario = Scenario(**tables, network="pause-two-speed", rounds={"count": 3}, learning=learning)
+    scenario = of_learning(learning, rounds=3, cohort=None, privacy=learning.pop("privacy", "none"))
     found = []
     for seed, executor in ((1, "sequential"), (2, "sequential"), (3, "stacked")):
         random.seed(seed)

@@ -21,7 +21,7 @@ class Together(HalfWay):
         self.trained, self.alone = threading.Semaphore(0), threading.Lock()
 
     def train(self, jobs):
-        found = super().train(jobs)
+        found = list(super().train(jobs))
         self.trained.release()
         return found
 

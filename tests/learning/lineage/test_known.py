@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
+from fedsim.errors import FedsimError
 from fedsim.learning import FedAvgM, Keeping, LocalTraining, MemoryStore, Work
 from fedsim.learning.lineage import known
 from fedsim.learning.lineage.asked import Update
@@ -102,10 +103,14 @@ def test_optimiser_states_go_on_from_where_they_were_kept(make_learner, states_l
     assert (again.work.trained == 2) == states_left
 
 
-@pytest.mark.parametrize(("keeping", "stay"), [("all", range(1, 8)), ("last", {7}), ("every 3", {3, 6, 7})])
+@pytest.mark.parametrize(
+    ("keeping", "stay"), [("all", range(1, 8)), ("every 1", range(1, 8)), ("last", {7}), ("every 3", {3, 6, 7})]
+)
 def test_superseded_models_go_unless_a_rule_or_a_handle_wants_them(keeping, stay):
-    store = MemoryStore()
-    learner, _ = half_way_learner(TARGETS, store=store, keeping=Keeping.parse(keeping))
+    store, rule = MemoryStore(), Keeping.parse(keeping)
+    assert Keeping.parse(str(rule)) == rule
+    assert (rule == Keeping()) == (keeping in {"all", "every 1"}), "every model stays by default"
+    learner, _ = half_way_learner(TARGETS, store=store, keeping=rule)
     model, digests = learner.initial(), {}
     for k in range(7):
         model = learner.aggregate(model, updates(learner, model, k % 4), np.ones(1))
@@ -114,6 +119,14 @@ def test_superseded_models_go_unless_a_rule_or_a_handle_wants_them(keeping, stay
     # The model before the newest is let go of with the next one.
     assert {version for version in digests if store.arrays(digests[version]) is not None} - {6} == set(stay) - {6}
     assert digests[7] in store._arrays
+
+
+@pytest.mark.parametrize("text", ["", "none", "every", "every 0", "every -1", "every 1.5", "All", "every 2 "])
+def test_other_rules_are_refused(text):
+    with pytest.raises(FedsimError, match=r"keep-models: .* is not allowed; it must be all, last or every N"):
+        Keeping.parse(text)
+    with pytest.raises(FedsimError, match="keep-models: every 0 is not allowed"):
+        Keeping(0)
 
 
 def test_the_base_of_a_stale_update_stays_as_long_as_the_update():

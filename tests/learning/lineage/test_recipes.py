@@ -1,48 +1,19 @@
 """Updates are added up as they come, in their order, and let go of: memory does not grow with the cohort."""
 
-import weakref
-
 import numpy as np
 import pytest
 
 from fedsim.learning import FedAvg, FedAvgM, Release
-from fedsim.learning.executors.contracts import TrainingResult
-from fedsim.learning.models.layout import ModelLayout
 from tests.support.asking import aggregated, even
-from tests.support.plain_learner import Doubling, HalfWay, half_way_learner, updates
+from tests.support.plain_learner import Doubling, half_way_learner, updates
 
-COHORT, NUMBERS = 200, 50_000
-
-
-class OneByOne(HalfWay):
-    """Trains while it is read, and notes how many earlier differences are still in memory at each training."""
-
-    def __init__(self, clients: int, numbers: int) -> None:
-        super().__init__([(0.0, 0.0)] * clients)
-        self._numbers = numbers
-        self._given = []
-        self.alive = []
-
-    def train(self, jobs):
-        for job in jobs:
-            self.alive.append(sum(given() is not None for given in self._given))
-            difference = np.full(self._numbers, float(job.rng.random()), dtype=np.float32)
-            self._given.append(weakref.ref(difference))
-            yield TrainingResult(difference, 0.5, 0.5, {})
-            del difference
-
-
-def big_learner(**options):
-    executor = OneByOne(COHORT, NUMBERS)
-    layout = ModelLayout(np.zeros(NUMBERS, dtype=np.float32), NUMBERS, np.zeros(NUMBERS, dtype=bool), 1)
-    targets = [(0.0, 0.0)] * COHORT
-    return half_way_learner(targets, executor=executor, layout=layout, store=False, **options)[0], executor
+COHORT = 200
 
 
 @pytest.mark.parametrize("server", [FedAvg(), FedAvgM()])
 @pytest.mark.parametrize("needs", [(), ("loss", "update_norm")])
 def test_two_differences_of_a_cohort_of_two_hundred_are_in_memory(server, needs):
-    learner, executor = big_learner(server=server)
+    learner, executor = half_way_learner([(0.0, 0.0)] * COHORT, store=False, server=server)
     model = learner.initial()
     for _ in range(2):
         cohort = learner.updates(model, np.arange(COHORT))
@@ -57,7 +28,7 @@ def test_two_differences_of_a_cohort_of_two_hundred_are_in_memory(server, needs)
 
 
 def test_what_is_measured_before_it_is_aggregated_is_held_until_then():
-    learner, executor = big_learner()
+    learner, executor = half_way_learner([(0.0, 0.0)] * 8, store=False)
     start = learner.initial()
     cohort = learner.updates(start, np.arange(5))
     learner.measure(cohort, ("loss",))

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from torch import nn
 
-from fedsim import Scenario, run, simulate
+from fedsim import run, simulate
 from fedsim.errors import DistrustError
 from fedsim.learning import MemoryStore, ServerOptimizer
 from fedsim.learning.lineage import verification
 from fedsim.learning.lineage.computed import PRINT, print_of
 from fedsim.simulation import Simulation
+from tests.support.short_runs import of_learning
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(60, 5)).astype(np.float32), RNG.integers(0, 3, 60)
@@ -19,10 +20,9 @@ def own():
     return nn.Linear(5, 3)
 
 
-def scenario(model="logistic-regression", **tables):
+def scenario(model="logistic-regression"):
     learning = {"data": (X, Y), "model": model, "local": {"learning_rate": 0.1, "batch_size": 8}}
-    plain = {"name": "t", "crowd": {"clients": 4}, "network": "pause-two-speed", "rounds": {"count": 3}}
-    return Scenario(**plain, selector="all", learning=learning, **tables)
+    return of_learning(learning, rounds=3, cohort=None)
 
 
 def losses(history):

@@ -17,10 +17,6 @@ def test_what_is_no_list_of_widths_is_refused(wrong):
         MLP.model_validate({"hidden": wrong})
 
 
-def test_the_smallest_images_for_the_convolutions_have_22_pixels():
-    assert CNN3().build((1, 22, 22), 10)(torch.zeros(2, 1, 22, 22)).shape == (2, 10)
-
-
 def paper_net():
     """Return the CIFAR-10 network in the order that the facts give: ReLU, pooling, normalisation."""
     layers = []

@@ -50,15 +50,6 @@ def test_weights_of_a_buffer_scale_the_update_before_it_enters_the_velocity():
     assert learner.vector(mixed).tolist() == [0.5 + 0.25 - 0.125, 1 + 0.5 + 0.75, 0.625]
 
 
-def test_a_model_that_is_aggregated_twice_gives_two_states():
-    learner, _ = half_way_learner(TARGETS, server=HALF)
-    start = learner.initial()
-    model = learner.aggregate(start, updates(learner, start, 0), one())
-    left, right = (learner.aggregate(model, updates(learner, model, client), one()) for client in (0, 1))
-    assert [learner.vector(each).tolist() for each in (left, right)] == [[4, 0, 2], [2, 4, 2]]
-    assert [velocity(each) for each in (model, left, right)] == [[2, 0], [2, 0], [0, 4]]
-
-
 def test_an_edge_server_goes_on_from_its_own_state_on_the_clouds_model():
     learner, _ = half_way_learner(TARGETS, server=HALF)
     start = learner.initial()

@@ -65,12 +65,14 @@ def test_the_environment_sets_the_limit(monkeypatch, tmp_path):
         open_store(tmp_path)
 
 
-def test_a_named_folder_that_cannot_be_used_is_an_error(monkeypatch, tmp_path):
+@pytest.mark.parametrize("folder", ["file", "file/store"])
+def test_a_named_folder_that_cannot_be_used_is_an_error(folder, monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="cannot be used"):
-        open_store(tmp_path / "file")
-    monkeypatch.setenv("FEDSIM_STORE", str(tmp_path / "file"))
-    with pytest.raises(StoreError, match="cannot be used"):
+    said = r"store: .*file.* cannot be used .* it must be a folder"
+    with pytest.raises(StoreError, match=said):
+        open_store(tmp_path / folder)
+    monkeypatch.setenv("FEDSIM_STORE", str(tmp_path / folder))
+    with pytest.raises(StoreError, match=said):
         open_store()
 
 

@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 import pytest
 
-from fedsim.errors import StoreError, StoreWarning
+from fedsim.errors import StoreWarning
 from fedsim.learning.store.contracts import MemoryStore
 from fedsim.learning.store.disk import FILE, Checked, DiskStore
 from tests.support.pages import ROOT
@@ -174,13 +174,6 @@ def test_a_locked_file_is_waited_for_once(store, monkeypatch):
     now_s[0] += 61
     store.put_records({"a": {"loss": 1.0}})
     assert store.records(["a"]) == {"a": {"loss": 1.0}}
-
-
-@pytest.mark.parametrize("folder", ["file", "file/store"])
-def test_a_folder_that_cannot_be_made_is_an_error(tmp_path, folder):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match=r"store: .*file.* cannot be used .* it must be a folder"):
-        DiskStore(tmp_path / folder)
 
 
 def test_trim_what_was_not_used_for_days(tmp_path):
