@@ -100,10 +100,10 @@ def check_shares(draw, chance, times=1_500, errors=5):
     assert np.all(np.abs(counts / times - chance) <= errors * np.sqrt(chance * (1 - chance) / times) + 1e-12), counts
 
 
-def taught(selector, clients=10, number=1, samples=1, **reported):
-    selector.select(view_of(clients, round=number, samples=np.full(clients, samples)), rng())
+def taught(selector, clients=10, **reported):
+    selector.select(view_of(clients), rng())
     count = max(np.size(value) for value in reported.values())
-    selector.observe(measured_reports_of(np.arange(count), number=number, **reported))
+    selector.observe(measured_reports_of(np.arange(count), **reported))
     return selector
 
 
@@ -121,7 +121,7 @@ def play(selector, rounds, clients, duration_s, seed=0):
     return cohorts, participations
 
 
-def replace_one_by_one(selector, clients, concurrency, versions, features=None, **told):
+def replace_one_by_one(selector, clients, concurrency, versions, **told):
     """Yield the first cohort of an asynchronous server, and then the client that replaces the one in flight longest.
 
     Each delivery makes a version of the model and is reported before the next client is asked for.
@@ -129,9 +129,7 @@ def replace_one_by_one(selector, clients, concurrency, versions, features=None, 
     participations, working, wanted = np.zeros(clients, dtype=np.int64), [], concurrency
     for number in range(1, versions + 1):
         free = np.setdiff1d(np.arange(clients), working)
-        view = view_of(
-            free, clients=clients, round=number, features=features, wanted=wanted, participations=participations[free]
-        )
+        view = view_of(free, clients=clients, round=number, wanted=wanted, participations=participations[free])
         chosen = selector.select(view, rng(number)).client
         participations[chosen] += 1
         working += chosen.tolist()
