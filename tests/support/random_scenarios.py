@@ -19,7 +19,16 @@ from fedsim.per_client import PerClient
 from fedsim.scenario.sections import ScenarioTables
 from fedsim.units import Bound
 from tests.support.field_values import BESIDE, OPTIONS, Tables
-from tests.support.scenario_fields import declared, filled, kinds_of, literals_of, stated_bounds, table_of, with_values
+from tests.support.scenario_fields import (
+    declared,
+    filled,
+    kinds_of,
+    literals_of,
+    reached,
+    stated_bounds,
+    table_of,
+    with_values,
+)
 from tests.support.seeded_draws import Seeded
 
 MOST_CLIENTS: Final = 8
@@ -214,17 +223,9 @@ def _raise_rates(value: Any) -> None:
 def _set(tables: Tables, path: str, value: Any) -> Tables:
     """Return tables with a field set, or left out for None, where the tables on its path are there."""
     *way, _ = path.split(".")
-    if any(not isinstance(_reached(tables, way[:depth]), dict) for depth in range(len(way) + 1)):
+    if any(not isinstance(reached(tables, way[:depth]), dict) for depth in range(len(way) + 1)):
         return tables
     return with_values(tables, {path: value})
-
-
-def _reached(tables: Tables, way: Sequence[str]) -> Any:
-    """Return what lies at a path of tables; None where it ends early."""
-    found: Any = tables
-    for step in way:
-        found = found.get(step) if isinstance(found, dict) else None
-    return found
 
 
 def _learning(draws: Seeded) -> Tables:

@@ -8,7 +8,7 @@ import copy
 import functools
 import inspect
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType
 from typing import Any, get_args
@@ -99,7 +99,7 @@ def _parts_in(annotation: Any, slot: Slot | None, here: str, tables: Tables) -> 
                 new = {here: [part] if many else part, **BESIDE.get(f"{registry.noun} {kind}", {})}
                 yield registry.load(kind), f"{here}.0" if many else here, f"{here} {kind}", with_values(tables, new)
     elif (table := table_of(annotation)) is not None:
-        there = _get(tables, here) is not None
+        there = reached(tables, here.split(".")) is not None
         new = {here: OPTIONS.get(table.__name__, {}), **BESIDE.get(table.__name__, {})}
         yield table, here, here, tables if there else with_values(tables, new)
 
@@ -157,8 +157,9 @@ def filled(registry: Registry, kind: str) -> Any:
     return {"kind": kind, **options}
 
 
-def _get(tables: Any, path: str) -> Any:
-    for step in path.split("."):
+def reached(tables: Any, way: Sequence[str]) -> Any:
+    """Return what lies at a path of tables; None where it ends early."""
+    for step in way:
         tables = tables.get(step) if isinstance(tables, Mapping) else None
     return tables
 
