@@ -56,7 +56,8 @@ class SchemaField:
             yield from (filled(self.slot.registry, kind) for kind in kinds_of(self.slot))
         yield from literals_of(self.annotation)
         if value is None:
-            yield from (_empty_table(self.annotation), 1, 0.5, 2, 100.0, True, False)
+            table = table_of(self.annotation)
+            yield from (table and OPTIONS.get(table.__name__, {}), 1, 0.5, 2, 100.0, True, False)
         elif isinstance(value, bool):
             yield not value
         elif isinstance(value, int | float):
@@ -131,11 +132,6 @@ def table_of(annotation: Any) -> type[BaseModel] | None:
     choices = [one for one in get_args(annotation) if one is not NoneType] or [annotation]
     found = [one for one in choices if isinstance(one, type) and issubclass(one, BaseModel)]
     return found[0] if len(choices) == 1 and found else None
-
-
-def _empty_table(annotation: Any) -> Tables | None:
-    table = table_of(annotation)
-    return None if table is None else OPTIONS.get(table.__name__, {})
 
 
 def literals_of(annotation: Any) -> tuple[Any, ...]:

@@ -61,7 +61,6 @@ def lines_of(paths: list[Path]) -> int:
 
 
 def docstring_lines(tree: ast.Module) -> set[int]:
-    """Return the lines of the strings that are statements of their own."""
     found: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
