@@ -43,15 +43,11 @@ def view_of(client=4, *, clients=None, features=None, oracle=None, **columns):
     )
 
 
-def answers_of(client, *, loss=None, compute_s=None, uplink_s=None, update_norm=None):
+def answers_of(client, **answered):
     silence = np.full(len(client), np.nan)
-    return Answers(
-        client=np.asarray(client, dtype=np.int64),
-        loss=silence if loss is None else np.asarray(loss, dtype=float),
-        compute_s=silence if compute_s is None else np.asarray(compute_s, dtype=float),
-        uplink_s=silence if uplink_s is None else np.asarray(uplink_s, dtype=float),
-        update_norm=None if update_norm is None else np.asarray(update_norm, dtype=float),
-    )
+    found = {"loss": silence, "compute_s": silence, "uplink_s": silence, **answered}
+    columns = {name: np.asarray(value, dtype=float) for name, value in found.items()}
+    return Answers(client=np.asarray(client, dtype=np.int64), **columns)
 
 
 def reports_of(client, duration_s=1.0, *, delivered=True, number=1, time_s=None, loss=np.nan, **measured):
