@@ -54,17 +54,12 @@ def spent(code: str, store: Path) -> tuple[float, float]:
 def quickstart(runs: int, folder: Path) -> None:
     seeds = max(1, runs // 6)
     given = {"file": str(QUICKSTART), "grid": GRID, "seeds": seeds, "out": str(folder / "study")}
-    loop_s, loop_cpu_s = spent(LOOP.format(**given), folder / "loop")
-    sweep_s, sweep_cpu_s = spent(SWEEP.format(**given), folder / "sweep")
-    again_s, again_cpu_s = spent(SWEEP.format(**given), folder / "sweep")
-    for name, wall_s, cpu_s in (
-        ("loop", loop_s, loop_cpu_s),
-        ("sweep", sweep_s, sweep_cpu_s),
-        ("again", again_s, again_cpu_s),
-    ):
+    loop = spent(LOOP.format(**given), folder / "loop")
+    sweep, again = (spent(SWEEP.format(**given), folder / "sweep") for _ in range(2))
+    for name, (wall_s, cpu_s) in {"loop": loop, "sweep": sweep, "again": again}.items():
         print(f"{name:<8}{6 * seeds:>4} runs {wall_s:>8.1f} s, {cpu_s:>8.1f} s of processor")
-    ratios = sweep_cpu_s / loop_cpu_s, sweep_s / loop_s
-    print("sweep over loop: {:.3f} of the processor time, {:.3f} of the wall time".format(*ratios))
+    wall, cpu = (one / other for one, other in zip(sweep, loop, strict=True))
+    print(f"sweep over loop: {cpu:.3f} of the processor time, {wall:.3f} of the wall time")
 
 
 def timing(runs: int, folder: Path) -> None:

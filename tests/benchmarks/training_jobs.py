@@ -194,7 +194,6 @@ class PlainLoop:
             torch.cuda.synchronize()
 
     def _train(self, client: int, model: StateDict) -> float:
-        """Train one client; return its mean loss."""
         module, local, rows = self._module, self._job.local, self._rows[client]
         module.load_state_dict(model)
         module.train()

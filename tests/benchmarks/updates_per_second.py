@@ -56,7 +56,6 @@ class Bare:
         self._job, self._rows, self._states, self._measured = job, rows, {}, 0
 
     def rounds(self, cohorts: Sequence[IntArray]) -> None:
-        """Train each cohort from the mean model of the one before."""
         model, streams = self._initial, Streams(self._measured)
         self._measured += 1
         for number, cohort in enumerate(cohorts):

@@ -31,13 +31,9 @@ def files(place):
     write_files(place)
 
 
-def text_of(number):
-    return tomli_w.dumps(random_tables(Seeded(number)))
-
-
 def check(cases, first=0):
     wrong = []
-    for number, text in distinct(text_of, cases, first):
+    for number, text in distinct(lambda seed: tomli_w.dumps(random_tables(Seeded(seed))), cases, first):
         Path("case.toml").write_text(text)
         found = faults(call(["run", "case.toml", "--out", "run", "--quiet", "--no-store"]), Path("run"))
         wrong += [f"case {number}: {found}\n{text}"] if found else []

@@ -228,8 +228,8 @@ def read_hashes() -> dict[str, dict[str, str]]:
         return {row["scenario"]: row for row in csv.DictReader(file)}
 
 
-def write_hashes(rows: list[dict[str, str]], path: Path = HASHES) -> None:
-    with path.open("w", newline="") as file:
+def write_hashes(rows: list[dict[str, str]]) -> None:
+    with HASHES.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)

@@ -38,10 +38,8 @@ FAULTS, LOCALS, MOBILITIES, PRIVACIES = (PARTS[name] for name in ("faults", "loc
 SELECTORS, TROUBLES, POLICIES, LATE = PARTS["selectors"], PARTS["troubles"], variants("policies"), variants("late")
 BATTERY = ENERGIES["battery"]
 
-
 TIMING = part("none", model_bits=3e5, samples_per_client=50, flops_per_sample=2e5)
 DEADLINE = part("deadline", deadline_s=2.0)
-
 
 OWN_LATE_RULE = ("fedasync", "fedbuff", "safa")
 RULES = [
@@ -114,9 +112,7 @@ SITE_GRIDS: list[Tables] = [
     {"sites": SITES},
 ]
 
-
 SOME_NETWORKS = ("latency", "cell-equal", "graph", "cell-multicast", "pause-two-speed", "cell-first-come", "wifi")
-
 
 WIRE = part("link", rate_bps=1e6, delay_s=0.05)
 AT_SERVERS = NETWORKS["graph-edge-servers"]
@@ -197,7 +193,6 @@ HANDOVERS: list[Tables] = [
     {"handover": {"reselect_after_s": 0.5, "hysteresis_db": 1.0}, "interruption_s": 0.05},
     {"handover": {"time_to_trigger_s": 0.0, "measured_every_s": 0.1, "hysteresis_db": 0.0}, "interruption_s": 0.2},
 ]
-
 
 PISCES = part("pisces", concurrency=3, give_up_s=5.0)
 SERVER = {"ingress_bps": 9e5, "background": {"least": 0.1, "most": 0.4, "interval_s": 0.3}}

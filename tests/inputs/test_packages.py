@@ -2,8 +2,10 @@
 
 import importlib.metadata
 import os
+import shutil
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -12,9 +14,10 @@ from fedsim.errors import PartError, ScenarioError
 from fedsim.inputs import plugins
 from fedsim.inputs.plugins import registered, with_package, without_plugins
 from fedsim.testing import check_network, check_selector
-from tests.support.installed import PLUGIN, lay_out
 from tests.support.one_command import call
+from tests.support.pages import ROOT
 
+PLUGIN = ROOT / "tests" / "plugin_package"
 TABLES = {
     "name": "slots",
     "crowd": {"clients": 12},
@@ -24,6 +27,22 @@ TABLES = {
     "rounds": {"count": 4},
     "selector": {"kind": "longest-wait", "cohort": 3},
 }
+
+
+def lay_out(source, site, **changes):
+    """Lay a package out as pip leaves it, the modules and a `.dist-info`, and return its name and version."""
+    project = {**tomllib.loads((source / "pyproject.toml").read_text())["project"], **changes}
+    for package in source.glob("*/__init__.py"):
+        shutil.copytree(package.parent, site / package.parent.name, dirs_exist_ok=True)
+    told = f"{project['name']} {project['version']}"
+    folder = site / f"{told.replace('-', '_').replace(' ', '-')}.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    lines = []
+    for group, points in project["entry-points"].items():
+        lines += [f"[{group}]", *(f"{name} = {place}" for name, place in points.items())]
+    (folder / "entry_points.txt").write_text("\n".join(lines) + "\n")
+    return told
 
 
 @pytest.fixture

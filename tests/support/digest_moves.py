@@ -55,38 +55,19 @@ CHECKED: Final = _moves("", "says what the content must be, and nothing else is 
 Row = tuple[str, Moves, str]
 
 BELOW: Final[dict[str, Moves]] = {
-    "crowd.placement": TIMES,
-    "learning.data": START,
-    "learning.test": START,
-    "learning.model": START,
-    "learning.split": TRAIN,
-    "learning.task": TRAIN,
-    "learning.algorithm": TRAIN,
-    "learning.local": TRAIN,
-    "learning.compression": TRAIN,
-    "learning.server": STEP,
-    "learning.aggregation": STEP,
-    "privacy.budget": SEND,
-    "privacy.mechanism": SEND,
-    "privacy.composition": WHO,
-    "privacy.side_information": UNASKED,
-    "privacy.label_histograms": UNASKED,
-    "rounds.target": WHO,
-    "rounds.weights": STEP,
-    "rounds.secure_aggregation": TIMES,
-    "rounds.policy": WHO,
-    "rounds.policy.staleness": STEP,
-    "rounds.late.weight": STEP,
-    "rounds.edges.grouping": MERGE,
-    "rounds.edges.merging": MERGE,
-    "rounds.edges.server": MERGE,
-    "rounds.edges.backhaul": TIMES,
-    "rounds.faults": WHO,
-    "rounds.effects": TIMES,
-    "network": TIMES,
-    "devices": TIMES,
-    "selector": WHO,
-    "results": SHOWN,
+    table: moves
+    for moves, tables in (
+        (START, "learning.data learning.test learning.model"),
+        (TRAIN, "learning.split learning.task learning.algorithm learning.local learning.compression"),
+        (SEND, "privacy.budget privacy.mechanism"),
+        (UNASKED, "privacy.side_information privacy.label_histograms"),
+        (STEP, "learning.server learning.aggregation rounds.weights rounds.policy.staleness rounds.late.weight"),
+        (MERGE, "rounds.edges.grouping rounds.edges.merging rounds.edges.server"),
+        (TIMES, "crowd.placement rounds.secure_aggregation rounds.edges.backhaul rounds.effects network devices"),
+        (WHO, "privacy.composition rounds.target rounds.policy rounds.faults selector"),
+        (SHOWN, "results"),
+    )
+    for table in tables.split()
 }
 """What the fields of a table and of all parts below it move, unless a row says otherwise; the longest path counts."""
 

@@ -65,7 +65,7 @@ def make_client_app(called: Callable[[str, int], Any] = lambda *_: None):
     return app
 
 
-def make_server_app(strategy, results: dict[str, Any], *, rounds=3, timeout=3600.0, lr=0.5):
+def make_server_app(strategy, results: dict[str, Any], *, rounds=3):
     """Return a server app that runs a strategy and leaves its result under ``"result"``."""
     app = ServerApp()
 
@@ -81,8 +81,8 @@ def make_server_app(strategy, results: dict[str, Any], *, rounds=3, timeout=3600
             grid=grid,
             initial_arrays=initial_arrays(),
             num_rounds=rounds,
-            timeout=timeout,
-            train_config=ConfigRecord({"lr": lr}),
+            timeout=3600.0,
+            train_config=ConfigRecord({"lr": 0.5}),
             evaluate_fn=evaluated,
         )
 
@@ -95,7 +95,7 @@ def make_plain_server_app(do):
     return app
 
 
-def ask(grid, node_id, kind="train", *, lr=0.5, ttl=None, group="1"):
+def ask(grid, node_id, kind="train", *, ttl=None):
     """Return a message to a node with the first model."""
-    records = {"arrays": initial_arrays(), "config": ConfigRecord({"lr": lr})}
-    return grid.create_message(RecordDict(records), kind, node_id, group, ttl)
+    records = {"arrays": initial_arrays(), "config": ConfigRecord({"lr": 0.5})}
+    return grid.create_message(RecordDict(records), kind, node_id, "1", ttl)

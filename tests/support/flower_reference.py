@@ -18,7 +18,6 @@ FIRST = 10_000_000_001
 
 
 def context_of(number, nodes):
-    """Return a context of a node as Flower's simulation makes it."""
     config = {"partition-id": number, "num-partitions": nodes}
     return Context(run_id=1, node_id=FIRST + number, node_config=config, state=RecordDict(), run_config={})
 

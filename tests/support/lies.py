@@ -1,6 +1,7 @@
 """Parts that lie: for each contract an honest part, and a class of it that returns what a test says."""
 # ruff: noqa: ARG005 (lies take what their contract gives)
 
+import inspect
 import re
 from typing import ClassVar
 
@@ -36,7 +37,7 @@ def lying(honest, member, answer):
     def method(self, *arguments, **named):
         return answer(self, *arguments, **named)
 
-    value = property(method) if isinstance(vars_of(honest).get(member), property) else method
+    value = property(method) if isinstance(inspect.getattr_static(honest, member, None), property) else method
     return type("Lie", (honest,), {member: value, "__module__": __name__})
 
 
@@ -52,10 +53,6 @@ def stating(honest, **members):
         (honest,),
         {**members, "__annotations__": dict.fromkeys(members, ClassVar[object]), "__module__": __name__},
     )
-
-
-def vars_of(kind):
-    return {name: value for base in reversed(kind.__mro__) for name, value in vars(base).items()}
 
 
 class HonestSelector:

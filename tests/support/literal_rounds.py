@@ -185,7 +185,6 @@ class Literal:
         return updates[:, : self.trained], np.array(told)
 
     def keep(self, client, moved, rates):
-        """Let a client keep what its algorithm says."""
         trained, before = moved[: self.trained], self.kept.get(client, 0.0)
         if self.kind == "scaffold":
             self.kept[client] = before - self.common - (trained / rates.sum() if rates.sum() else 0.0)

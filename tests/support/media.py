@@ -33,15 +33,9 @@ def opened(network, positions_m, seed=0):
 
 
 def finish(env, *flows):
-    ends = [math.nan] * len(flows)
-
-    def watch(i, flow):
-        yield flow.done
-        ends[i] = env.now
-
-    waiting = [env.process(watch(i, flow)) for i, flow in enumerate(flows)]
-    env.run(until=env.all_of(waiting) | env.timeout(1e5))
-    return ends
+    ends = ends_of(env, dict(enumerate(flows)))
+    env.run(until=env.all_of([flow.done for flow in flows]) | env.timeout(1e5))
+    return [ends.get(i, math.nan) for i in range(len(flows))]
 
 
 def ends_of(env, flows):

@@ -138,9 +138,9 @@ class OddModel(Component):
         return Odd(frozenset(self.habits))
 
 
-def odd_models(count, seed=0):
+def odd_models(count):
     """Return random habits: each once alone, then up to three together."""
-    pick = random.Random(seed)  # noqa: S311
+    pick = random.Random(0)  # noqa: S311
     alone = [(habit,) for habit in HABITS]
     pick.shuffle(alone)
     drawn = [tuple(sorted(pick.sample(HABITS, pick.choice((1, 2, 2, 3))))) for _ in range(count)]

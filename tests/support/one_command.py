@@ -66,12 +66,12 @@ class Ended:
     errors: str
 
 
-def call(arguments: Sequence[str], limit_s: float = LIMIT_S) -> Ended:
+def call(arguments: Sequence[str]) -> Ended:
     out, errors = io.StringIO(), io.StringIO()
     before, code = sys.argv, 0
     sys.argv = ["fedsim", *arguments]
     try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors), _limited(limit_s) as late:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors), _limited() as late:
             try:
                 cli.main()
             except SystemExit as end:
@@ -84,8 +84,8 @@ def call(arguments: Sequence[str], limit_s: float = LIMIT_S) -> Ended:
 
 
 @contextlib.contextmanager
-def _limited(limit_s: float) -> Iterator[list[str]]:
-    """Raise TooLongError after some seconds of the processor; the list that is given then holds where that was."""
+def _limited() -> Iterator[list[str]]:
+    """Raise TooLongError after `LIMIT_S` of the processor; the list that is given then holds where that was."""
     late: list[str] = []
 
     def end(_number: int, frame: FrameType | None) -> None:
@@ -97,7 +97,7 @@ def _limited(limit_s: float) -> Iterator[list[str]]:
         raise TooLongError
 
     before = signal.signal(signal.SIGPROF, end)
-    signal.setitimer(signal.ITIMER_PROF, limit_s)
+    signal.setitimer(signal.ITIMER_PROF, LIMIT_S)
     try:
         yield late
     finally:

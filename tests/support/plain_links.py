@@ -54,9 +54,9 @@ class Lost(Component, Dropout):
         return np.where(np.isin(client, self.clients), self.after_s, np.inf)
 
 
-def plain_scenario(clients=3, *, samples_per_s=100.0, slowdown=1.0, **changes):
+def plain_scenario(clients=3, *, slowdown=1.0, **changes):
     """Return a scenario without chance: transfers take bits over rates, and work takes samples over a speed."""
-    compute = {"kind": "rate", "samples_per_s": samples_per_s, "spread_sigma": 0.0, "jitter_sigma": 0.0}
+    compute = {"kind": "rate", "samples_per_s": 100.0, "spread_sigma": 0.0, "jitter_sigma": 0.0}
     network = PlainRates(slowdown=slowdown)
     scenario = timed(clients=clients, bits=1.0, samples=1, cohort=1, network=network, devices={"compute": compute})
     return scenario.replace({"results.audit": False, **changes})

@@ -1,7 +1,7 @@
 """Local training as a plain loop over a module and an optimiser of torch, one client at a time."""
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional
 
 from fedsim import Component
-from fedsim.learning import TrainingJob, TrainingSetup
+from fedsim.learning import TrainingJob, TrainingResult, TrainingSetup
 
 
 class Convolutions(Component):
@@ -161,3 +161,10 @@ def _state(optimizer: torch.optim.Optimizer, parameters: list[nn.Parameter]) -> 
         else first[name].numpy()
         for name in names
     }
+
+
+def bits(results: Iterable[TrainingResult]) -> list[tuple[bytes, float, float, dict[str, bytes]]]:
+    return [
+        (one.difference.tobytes(), one.loss, one.loss_rms, {name: a.tobytes() for name, a in one.state.items()})
+        for one in results
+    ]

@@ -152,7 +152,6 @@ class PlainServer:
         return instant_s <= self.now_s + NEAR_S
 
     def ahead(self) -> list[float]:
-        """Return the instants at which something may happen."""
         found = [*self.world.crashes_s, self.back_s, self.due_s(), *(one.end_s for one in self.running)]
         found += [
             edge for rows in (self.world.devices, self.world.links) for row in rows for one in row for edge in one
@@ -220,7 +219,6 @@ class PlainServer:
         return self.asynchronous and bool(self.running)
 
     def close(self) -> bool:
-        """End the round if it is over."""
         if self.start_s is None or not (self.merges_buffer() if self.asynchronous else self.merges_cohort()):
             return False
         number = len(self.rounds) + 1

@@ -11,7 +11,7 @@ import typing
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import NoneType
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from fedsim.inputs.bounds import NUMBER
 from fedsim.learning import LEARNERS
@@ -19,20 +19,20 @@ from fedsim.per_client import PerClient
 from fedsim.scenario.sections import ScenarioTables
 from fedsim.units import Bound
 from tests.support.field_values import BESIDE, OPTIONS, Tables
-from tests.support.scenario_fields import declared, filled, kinds_of, literals_of, stated_bounds, table_of, with_values
+from tests.support.scenario_fields import (
+    declared,
+    filled,
+    kinds_of,
+    literals_of,
+    reached,
+    stated_bounds,
+    table_of,
+    with_values,
+)
+from tests.support.seeded_draws import Seeded
 
 MOST_CLIENTS: Final = 8
 MOST_ROUNDS: Final = 3
-
-
-class Draws(Protocol):
-    """Where random choices come from."""
-
-    def pick(self, choices: Sequence[Any]) -> Any: ...
-
-    def chance(self, percent: int) -> bool: ...
-
-
 _WRONG_TEXTS: Final = ("", "x", "no-such-kind", "module:Class", "a\0b", "é" * 200, "[bold]", "1.0")
 _WRONG: Final = (
     *(math.nan, math.inf, -math.inf, -1, -1.0, True, 1.5, 2**63, 2**63 - 1, 10**30, -(2**63), 1e308, 5e-324),
@@ -46,23 +46,10 @@ _GREAT: Final = (2**31 - 1, 2**31, 10**9, 10**9 + 1)
 # Numbers that say how much is computed: great ones are allowed, and take the time that they ask for.
 _WORK: Final = frozenset(
     {
-        "count",
-        "clients",
-        "cells",
-        "iterations",
-        "epochs",
-        "steps",
-        "hidden",
-        "rings",
-        "tries",
-        "basis",
-        "harmonics",
-        "rounds",
-        "buffer",
+        *("count", "clients", "cells", "iterations", "epochs", "steps", "hidden"),
+        *("rings", "tries", "basis", "harmonics", "rounds", "buffer"),
     }
 )
-
-
 _MOST_BITS: Final = 1e6
 _LEAST_BPS: Final = 1e4
 """Of transfers in a network that is computed again many times a second."""
@@ -77,7 +64,7 @@ class _Walk:
     `beside` is what must stand beside the kinds that are chosen, by dotted path.
     """
 
-    draws: Draws
+    draws: Seeded
     touched: int
     boundary: int
     wrong: int
@@ -171,7 +158,7 @@ def _holds(annotation: Any, kind: type) -> bool:
     return any(_holds(one, kind) for one in typing.get_args(annotation) if one is not NoneType)
 
 
-def random_tables(draws: Draws) -> Tables:
+def random_tables(draws: Seeded) -> Tables:
     touched, boundary, wrong = draws.pick(_MIXES)
     walk = _Walk(draws, touched, boundary, wrong)
     clients = 6 if draws.chance(70) else draws.pick(range(1, MOST_CLIENTS + 1))  # some kinds name six clients
@@ -236,25 +223,17 @@ def _raise_rates(value: Any) -> None:
 def _set(tables: Tables, path: str, value: Any) -> Tables:
     """Return tables with a field set, or left out for None, where the tables on its path are there."""
     *way, _ = path.split(".")
-    if any(not isinstance(_reached(tables, way[:depth]), dict) for depth in range(len(way) + 1)):
+    if any(not isinstance(reached(tables, way[:depth]), dict) for depth in range(len(way) + 1)):
         return tables
     return with_values(tables, {path: value})
 
 
-def _reached(tables: Tables, way: Sequence[str]) -> Any:
-    """Return what lies at a path of tables; None where it ends early."""
-    found: Any = tables
-    for step in way:
-        found = found.get(step) if isinstance(found, dict) else None
-    return found
-
-
-def _learning(draws: Draws) -> Tables:
+def _learning(draws: Seeded) -> Tables:
     if draws.chance(4):
         learning = copy.deepcopy(OPTIONS["learner supervised"])
         return {"kind": "supervised", **learning, "data": {"kind": "digits", "train_limit": 120}}
     return {"kind": "none", "model_bits": 1e6, "samples_per_client": 10, "flops_per_sample": 1e6}
 
 
-def _policy(draws: Draws) -> Tables:
+def _policy(draws: Seeded) -> Tables:
     return draws.pick([{"kind": "deadline", "deadline_s": 20.0}, {"kind": "k-fastest", "k": 1, "max_wait_s": 50.0}])

@@ -8,7 +8,7 @@ import copy
 import functools
 import inspect
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType
 from typing import Any, get_args
@@ -56,7 +56,8 @@ class SchemaField:
             yield from (filled(self.slot.registry, kind) for kind in kinds_of(self.slot))
         yield from literals_of(self.annotation)
         if value is None:
-            yield from (_empty_table(self.annotation), 1, 0.5, 2, 100.0, True, False)
+            table = table_of(self.annotation)
+            yield from (table and OPTIONS.get(table.__name__, {}), 1, 0.5, 2, 100.0, True, False)
         elif isinstance(value, bool):
             yield not value
         elif isinstance(value, int | float):
@@ -99,7 +100,7 @@ def _parts_in(annotation: Any, slot: Slot | None, here: str, tables: Tables) -> 
                 new = {here: [part] if many else part, **BESIDE.get(f"{registry.noun} {kind}", {})}
                 yield registry.load(kind), f"{here}.0" if many else here, f"{here} {kind}", with_values(tables, new)
     elif (table := table_of(annotation)) is not None:
-        there = _get(tables, here) is not None
+        there = reached(tables, here.split(".")) is not None
         new = {here: OPTIONS.get(table.__name__, {}), **BESIDE.get(table.__name__, {})}
         yield table, here, here, tables if there else with_values(tables, new)
 
@@ -133,11 +134,6 @@ def table_of(annotation: Any) -> type[BaseModel] | None:
     return found[0] if len(choices) == 1 and found else None
 
 
-def _empty_table(annotation: Any) -> Tables | None:
-    table = table_of(annotation)
-    return None if table is None else OPTIONS.get(table.__name__, {})
-
-
 def literals_of(annotation: Any) -> tuple[Any, ...]:
     if typing.get_origin(annotation) is typing.Literal:
         return get_args(annotation)
@@ -157,8 +153,9 @@ def filled(registry: Registry, kind: str) -> Any:
     return {"kind": kind, **options}
 
 
-def _get(tables: Any, path: str) -> Any:
-    for step in path.split("."):
+def reached(tables: Any, way: Sequence[str]) -> Any:
+    """Return what lies at a path of tables; None where it ends early."""
+    for step in way:
         tables = tables.get(step) if isinstance(tables, Mapping) else None
     return tables
 

@@ -74,8 +74,6 @@ DIGITS: Final = Scenario(
     rounds={"count": 3},
     selector={"kind": "uniform", "cohort": 3},
 )
-
-
 """Three rounds of six clients that learn from forty digits each over links of random latency."""
 
 PRIVATE: Final = Scenario(

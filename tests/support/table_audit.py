@@ -322,7 +322,6 @@ def _same(what, counted, there):
 
 
 def _refuse(rows, wrong, broken, shown):
-    """Fail with the rows, if any, that break a rule."""
     if np.count_nonzero(wrong):
         at = np.flatnonzero(wrong)
         more = f" and {at.size - 1} more up to row {at[-1]}" if at.size > 1 else ""

@@ -43,15 +43,11 @@ def view_of(client=4, *, clients=None, features=None, oracle=None, **columns):
     )
 
 
-def answers_of(client, *, loss=None, compute_s=None, uplink_s=None, update_norm=None):
+def answers_of(client, **answered):
     silence = np.full(len(client), np.nan)
-    return Answers(
-        client=np.asarray(client, dtype=np.int64),
-        loss=silence if loss is None else np.asarray(loss, dtype=float),
-        compute_s=silence if compute_s is None else np.asarray(compute_s, dtype=float),
-        uplink_s=silence if uplink_s is None else np.asarray(uplink_s, dtype=float),
-        update_norm=None if update_norm is None else np.asarray(update_norm, dtype=float),
-    )
+    found = {"loss": silence, "compute_s": silence, "uplink_s": silence, **answered}
+    columns = {name: np.asarray(value, dtype=float) for name, value in found.items()}
+    return Answers(client=np.asarray(client, dtype=np.int64), **columns)
 
 
 def reports_of(client, duration_s=1.0, *, delivered=True, number=1, time_s=None, loss=np.nan, **measured):
@@ -100,10 +96,10 @@ def check_shares(draw, chance, times=1_500, errors=5):
     assert np.all(np.abs(counts / times - chance) <= errors * np.sqrt(chance * (1 - chance) / times) + 1e-12), counts
 
 
-def taught(selector, clients=10, number=1, samples=1, **reported):
-    selector.select(view_of(clients, round=number, samples=np.full(clients, samples)), rng())
+def taught(selector, clients=10, **reported):
+    selector.select(view_of(clients), rng())
     count = max(np.size(value) for value in reported.values())
-    selector.observe(measured_reports_of(np.arange(count), number=number, **reported))
+    selector.observe(measured_reports_of(np.arange(count), **reported))
     return selector
 
 
@@ -121,7 +117,7 @@ def play(selector, rounds, clients, duration_s, seed=0):
     return cohorts, participations
 
 
-def replace_one_by_one(selector, clients, concurrency, versions, features=None, **told):
+def replace_one_by_one(selector, clients, concurrency, versions, **told):
     """Yield the first cohort of an asynchronous server, and then the client that replaces the one in flight longest.
 
     Each delivery makes a version of the model and is reported before the next client is asked for.
@@ -129,9 +125,7 @@ def replace_one_by_one(selector, clients, concurrency, versions, features=None, 
     participations, working, wanted = np.zeros(clients, dtype=np.int64), [], concurrency
     for number in range(1, versions + 1):
         free = np.setdiff1d(np.arange(clients), working)
-        view = view_of(
-            free, clients=clients, round=number, features=features, wanted=wanted, participations=participations[free]
-        )
+        view = view_of(free, clients=clients, round=number, wanted=wanted, participations=participations[free])
         chosen = selector.select(view, rng(number)).client
         participations[chosen] += 1
         working += chosen.tolist()

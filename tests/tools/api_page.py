@@ -47,7 +47,8 @@ def section(room: str) -> str:
 
 
 def row(name: str, value: object) -> str:
-    return f"| {link(name, value)}{arguments(value)} | {cell(about(value))} |\n"
+    about = first_sentence(inspect.cleandoc(value.__doc__ or ""))
+    return f"| {link(name, value)}{arguments(value)} | {cell(about)} |\n"
 
 
 def in_full(name: str, value: object) -> str:
@@ -74,10 +75,6 @@ def entries(text: str) -> str:
         elif found:
             found[-1][1].append(line.strip())
     return "".join(f"| `{head}` | {cell(' '.join(filter(None, rest)))} |\n" for head, rest in found)
-
-
-def about(value: object) -> str:
-    return first_sentence(inspect.cleandoc(value.__doc__ or ""))
 
 
 def link(name: str, value: object) -> str:

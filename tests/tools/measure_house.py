@@ -53,7 +53,6 @@ _NO_TOKENS = {
 
 
 def sources(folder: Path) -> list[Path]:
-    """Return the files of Python below a folder."""
     return sorted(folder.rglob("*.py"))
 
 
@@ -62,7 +61,6 @@ def lines_of(paths: list[Path]) -> int:
 
 
 def docstring_lines(tree: ast.Module) -> set[int]:
-    """Return the lines of the strings that are statements of their own."""
     found: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
@@ -71,7 +69,6 @@ def docstring_lines(tree: ast.Module) -> set[int]:
 
 
 def code_lines(text: str) -> set[int]:
-    """Return the lines with a token that is no comment."""
     found: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in _NO_TOKENS:
@@ -89,7 +86,6 @@ def imported(tree: ast.Module) -> Iterator[str]:
 
 
 def floors(home: Path) -> int:
-    """Return the number of rooms on the longest way down by imports."""
     rooms: nx.DiGraph[str] = nx.DiGraph()
     for path in sources(home):
         steps = path.relative_to(home).with_suffix("").parts
@@ -109,7 +105,6 @@ def floors(home: Path) -> int:
 
 
 def checks_for_none(home: Path) -> int:
-    """Return how often rounds ask whether something is there."""
     asked = [
         (op, other)
         for path in sources(home / "rounds")
@@ -143,28 +138,24 @@ def run(checkout: Path, *words: str) -> str:
 
 
 def of_a_round(checkout: Path) -> tuple[int, int]:
-    """Return the files that a round with a deadline enters, and the calls of their functions."""
     said = run(checkout, "tests/tools/files_of_a_round.py")
     found = re.search(r"(\d+) files[^\d]+(\d+) calls", said)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def cases(checkout: Path, *words: str) -> int:
-    """Return how many cases pytest collects."""
     said = run(checkout, "-m", "pytest", "--collect-only", "-q", "-n", "0", *words)
     found = re.search(r"(\d+)(?:/\d+)? tests collected", said)
     return int(found[1]) if found else 0
 
 
 def seconds(checkout: Path, *words: str) -> float:
-    """Return how long pytest takes."""
     begun = time.perf_counter()
     run(checkout, "-m", "pytest", "-q", *words)
     return round(time.perf_counter() - begun)
 
 
 def measure(checkout: Path, *, with_cases: bool, with_seconds: bool) -> dict[str, float]:
-    """Return the figures of a checkout."""
     home = checkout / "fedsim"
     paths = sources(home)
     texts = [path.read_text() for path in paths]

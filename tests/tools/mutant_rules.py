@@ -30,7 +30,6 @@ def equivalent(was: list[str], is_: list[str]) -> str | None:
 
 
 def changed_lines(folder: Path, mutant: str) -> Lines:
-    """Return the lines of a function that differ before and after the change of a mutant."""
     texts = [ast.unparse(tree).splitlines() for tree in changed_function(folder, mutant)]
     lines = [text for text in unified_diff(*texts, n=0) if re.match(r"[-+](?![-+])", text)]
     return tuple([line[1:].strip() for line in lines if line[0] == sign] for sign in "-+")

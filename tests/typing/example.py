@@ -43,7 +43,6 @@ class Freshest:
         self.delivered = 0
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the clients of the round."""
         assert_type(view.client, IntArray)
         assert_type(view.last_loss, FloatArray)
         assert_type(view.deadline_s, float | None)
@@ -51,7 +50,6 @@ class Freshest:
         return Cohort(view.client[order[: self.cohort]])
 
     def observe(self, reports: Reports) -> None:
-        """Count deliveries."""
         self.delivered += int(reports.delivered.sum())
 
 
@@ -62,7 +60,6 @@ class Steady(Component):
     samples_per_s: float = 200.0
 
     def build(self, run: RunSetup) -> "SteadyTimes":
-        """Return the times of one run."""
         return SteadyTimes(self.samples_per_s)
 
 
@@ -73,16 +70,13 @@ class SteadyTimes:
         self.samples_per_s = samples_per_s
 
     def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
-        """Return the seconds of a participation of each client, shape (n,)."""
         return samples / self.samples_per_s
 
     def expected_s(self, samples: FloatArray) -> FloatArray:
-        """Return their means, shape (K,)."""
         return samples / self.samples_per_s
 
 
 def tables() -> Mapping[str, Any]:
-    """Return a small scenario with both parts."""
     return {
         "name": "typed",
         "crowd": {"clients": 8},

@@ -13,9 +13,8 @@ from fedsim.learning.executors.graphs import GraphsExecutor
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.testing import check_executor
 from tests.support.families import by_default
-from tests.support.plain_loop import BRANCHING, Convolutions, Dropping
+from tests.support.plain_loop import BRANCHING, Convolutions, Dropping, bits
 from tests.support.tiny_images import Tiny
-from tests.support.two_clients import bits
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))]
 SIZES = (20, 7, 33, 2, 14, 9)

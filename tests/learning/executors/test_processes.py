@@ -22,8 +22,8 @@ from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.registry import Component
 from fedsim.testing import check_executor
 from tests.support.interrupts import heard
+from tests.support.plain_loop import bits
 from tests.support.tiny_images import Tiny
-from tests.support.two_clients import bits
 
 ROOT = Path(__file__).parents[3]
 WIDTHS = {"inner": 4}

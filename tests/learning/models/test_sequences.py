@@ -5,14 +5,13 @@ import pytest
 import torch
 
 from fedsim.errors import FedsimError
-from fedsim.learning import MODELS, Dataset, EvaluationJob, LocalTraining, TrainingSetup
+from fedsim.learning import MODELS, Dataset, EvaluationJob, LocalTraining, TrainingJob, TrainingSetup
 from fedsim.learning.data.shapes import TokenShape
 from fedsim.learning.executors.processes import ProcessesExecutor
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.stacked.executor import StackedExecutor
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.learning.models.texts import Convolution
-from tests.support import two_clients
 
 WORDS = 20
 SMALL = {
@@ -35,7 +34,9 @@ def texts(*, vectors=False, fill=0):
 def learned(executor, setup):
     """Return what two clients of six samples learn, and the loss of the first model."""
     made, base = executor(setup), SequentialExecutor(setup).flat.layout.initial
-    return two_clients.learned(made, setup), made.evaluate([EvaluationJob(base)])[0].loss
+    jobs = [TrainingJob(base, np.arange(6 * i, 6 * i + 6), 1.0, np.random.default_rng(i)) for i in range(2)]
+    found = np.stack([one.difference for one in made.train(jobs)])
+    return found, made.evaluate([EvaluationJob(base)])[0].loss
 
 
 @pytest.mark.parametrize(

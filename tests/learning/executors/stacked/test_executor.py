@@ -13,9 +13,8 @@ from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.stacked.executor import StackedExecutor
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.testing import check_executor
-from tests.support.plain_loop import BRANCHING, Centred, Convolutions, Dropping, Ending, trained
+from tests.support.plain_loop import BRANCHING, Centred, Convolutions, Dropping, Ending, bits, trained
 from tests.support.tiny_images import Tiny
-from tests.support.two_clients import bits
 
 SIZES = (5, 9, 4, 1, 13, 8)
 SGD = LocalTraining(learning_rate=0.1, batch_size=4, epochs=2)
