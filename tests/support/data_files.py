@@ -47,9 +47,9 @@ def write_emnist(folder: Path) -> None:
             written(folder / f"{name}-labels-idx1-ubyte", idx(labels))
 
 
-def write_femnist(folder: Path) -> None:
-    """Write 8 writers with 20 training samples each in two files; the first pixel is the writer's number over 255."""
-    for part, size in (("train", 20), ("test", 3)):
+def write_femnist(folder: Path, samples: int = 20) -> None:
+    """Write 8 writers with some training samples each in two files; the first pixel is the writer's number over 255."""
+    for part, size in (("train", samples), ("test", 3)):
         for file in range(2):
             names = [f"f{file}{k:03}_{k}" for k in range(4)]
             users = {
@@ -96,17 +96,17 @@ def wav(sound: NDArray[np.float64], rate: int) -> bytes:
     return file.getvalue()
 
 
-def write_speech_commands(folder: Path) -> None:
-    """Write three words by ten speakers, five times; of the last speaker four are for testing and one is not used."""
+def write_speech_commands(folder: Path, speakers: int = 10) -> None:
+    """Write three words by each speaker, five times; of the last speaker four are for testing and one is not used."""
     place, tone = folder / "SpeechCommands/speech_commands_v0.02", np.sin(np.arange(800) / 3)
     test, validation = [], []
     for number, word in enumerate(("down", "go", "up")):
         content = wav((number + 1) / 8 * tone, 16_000)
-        for speaker in range(10):
+        for speaker in range(speakers):
             for take in range(5):
                 name = f"{word}/{speaker:08x}_nohash_{take}.wav"
                 written(place / name, content)
-                if speaker == 9:
+                if speaker == speakers - 1:
                     (test if take < 4 else validation).append(name)
     written(place / "_background_noise_/noise.wav", b"no recording")
     written(place / "testing_list.txt", "\n".join(test).encode())

@@ -13,8 +13,8 @@ from fedsim.learning import Dataset, EvaluationJob, ExecutorChoice, LocalTrainin
 from fedsim.learning.algorithms.moon import Moon
 from fedsim.learning.models.flat_module import build_flat
 from tests.support.odd_modules import REFUSED, OddModel, odd_models
+from tests.support.plain_loop import bits
 from tests.support.short_runs import of_learning
-from tests.support.two_clients import bits
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(96, 6)).astype(np.float32), RNG.integers(0, 3, 96)

@@ -159,7 +159,7 @@ def test_algorithm_1_to_the_letter(seed):
         letter = ToTheLetter(np.eye(clients) if features is None else features, options, columns > 0)
         for number in range(1, int(luck.integers(3, 9))):
             there = np.arange(clients) if number == 1 else np.flatnonzero(luck.random(clients) < luck.choice([1, 0.7]))
-            wanted = None if luck.random() < 0.8 else int(luck.integers(0, clients + 1))
+            wanted = None if number == 1 or luck.random() < 0.8 else int(luck.integers(0, clients + 1))
             known = {"features": features, "samples": samples[there], "wanted": wanted}
             client = selector.select(view_of(there, clients=clients, round=number, **known), rng(number)).client
             size = min(cohort if wanted is None else wanted, there.size)
