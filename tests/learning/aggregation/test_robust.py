@@ -32,7 +32,7 @@ def test_krum_takes_the_update_with_the_nearest_neighbours():
     assert combined(MultiKrum(byzantine=1, averaged=3), rows) == [1]
     assert combined(MultiKrum(byzantine=1, averaged=2), rows) == [0.5]
     # Distances are those of the first number; the second is a buffer of the winner.
-    assert combined(Krum(byzantine=1), [[0, 7], [1, 8], [2, -900], [4, 9], [90, 8]], parameters=1) == [1, 8]
+    assert combined(Krum(byzantine=1), [[0, 7], [1, -900], [2, 8], [4, 9], [90, 8]], parameters=1) == [1, -900]
     # Equal scores: the first.
     assert combined(Krum(byzantine=0), [[0], [1], [0]]) == [0]
     assert combined(Krum(byzantine=0), [[5], [5], [5]]) == [5]
