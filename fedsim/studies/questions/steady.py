@@ -47,7 +47,7 @@ class Steady:
 
 
 def steady(run: History, shares: Sequence[float] = (0.5, 0.95, 0.99), level: float = 0.95) -> Steady:
-    if not 0.5 <= level < 1:
+    if not 0.5 <= level <= 0.999:
         raise StudyError(f"level: {level!r} is not allowed; allowed: 0.5 to 0.999, as 0.95")
     times = run.column("rounds", "duration_s").astype(np.float64)
     warm = warm_up(times)
