@@ -18,7 +18,7 @@ from fedsim.arrays import FloatArray, IntArray, all_of, constant, largest, posit
 from fedsim.network.radio.contracts import Fading
 from fedsim.network.radio.selectivity import BandRates
 from fedsim.network.radio.shares.fair_gain import FairGain
-from fedsim.network.radio.shares.multiuser_diversity import DiversityGain, ShareGain
+from fedsim.network.radio.shares.multiuser_diversity import DiversityGain, GainTable, share_gain
 from fedsim.network.radio.shares.share_rates import ShareRates
 from fedsim.network.radio.spectral_efficiency import RateLaw, Shannon
 from fedsim.per_client import Values
@@ -134,10 +134,10 @@ class Channel:
         return FairGain(self.rate, self.fading, self.snr)
 
     @cached_property
-    def share_gain(self) -> ShareGain | None:
+    def share_gain(self) -> GainTable | None:
         if self.densest is None or not np.any(self.densest > 1.0):
             return None
-        return ShareGain(self.rate, self.fading, self.snr, self.densest)
+        return share_gain(self.rate, self.fading, self.snr, self.densest)
 
     def expected_s(self, bits: float) -> FloatArray:
         """Return ``bits / ergodic rate`` in seconds, shape (K,); `inf` where a link carries nothing."""

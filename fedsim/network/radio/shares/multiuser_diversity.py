@@ -21,10 +21,8 @@ _LEVELS: Final = 32
 _PLACES: Final = 100  # up to 1e8 clients
 _NO_LIMIT: Final = 1e12
 """Density of a client's power beyond which the smallest share of a band has all of it."""
-_TOLD_DB: Final = 0.05
-"""Distance up to which a limit of density is told by the SNR."""
-_KIND_DB: Final = 0.05
-_LIMIT_DB: Final = 0.2
+_SNR_STEP_DB: Final = 0.05
+_LIMIT_STEP_DB: Final = 0.2
 _CLOSE: Final = 1e-12
 
 
@@ -74,10 +72,11 @@ class GainTable(ABC):
                 among = self.efficiency(_users(place))
                 gain = np.ones_like(among)
                 np.divide(among, self.alone, out=gain, where=self.alone > 0)
-                self._curves[place] = self._of_kinds(gain)
+                self._curves[place] = self.of_kinds(gain)
         return self._curves[first:end]
 
-    def _of_kinds(self, gain: FloatArray) -> FloatArray:
+    def of_kinds(self, gain: FloatArray) -> FloatArray:
+        """Return the gain of every kind from that at each of `level_db`."""
         return np.interp(self._fine_db, self.level_db, gain)
 
     def row(self, place: int) -> Sequence[float]:
@@ -112,35 +111,56 @@ class DiversityGain(GainTable):
 class ShareGain(GainTable):
     """The gain of a client that has the n-th part of the band and more power in each of its hertz.
 
-    Where clients have the same power, their SNR tells the limit of its density, and clients of about one SNR are a
-    kind. Where it does not, as among phones and sensors, clients of about one SNR and one limit are.
+    Clients of about one SNR are a kind, which have one limit of the density of power, as where all have one power.
     """
 
     def __init__(self, rate: RateLaw, fading: Fading, snr: FloatArray, densest: FloatArray) -> None:
         super().__init__(rate, fading, snr)
-        alive = np.flatnonzero(snr > 0)
-        client = alive[np.argsort(snr[alive])]
-        snr_db, limit_db = linear_to_db(snr[client]), linear_to_db(np.minimum(densest[client], _NO_LIMIT))
-        limited = np.interp(self.level_db, snr_db, limit_db) if client.size else np.zeros_like(self.level_db)
-        self._told = bool(np.all(np.abs(np.interp(snr_db, self.level_db, limited) - limit_db) < _TOLD_DB))
-        if not self._told:
-            cell = np.stack([np.rint(snr_db / _KIND_DB), np.rint(limit_db / _LIMIT_DB)])
-            _, first, kind = np.unique(cell, axis=1, return_index=True, return_inverse=True)
-            self.level_db, limited = snr_db[first], limit_db[first]
-            efficiency = rate.mean_efficiency(snr[client], fading)
-            self.alone = efficiency[first]
-            self.kind = partial(_nearest, (efficiency * (1 - _CLOSE)).tolist(), kind.ravel().tolist())
-            self._curves = np.zeros((_PLACES, first.size))
-        self._densest = db_to_linear(limited)
-
-    def _of_kinds(self, gain: FloatArray) -> FloatArray:
-        return super()._of_kinds(gain) if self._told else gain
+        snr_db, limit_db = _in_order(snr, densest)
+        limit = np.interp(self.level_db, snr_db, limit_db) if snr_db.size else np.zeros_like(self.level_db)
+        self._densest = db_to_linear(limit)
+        self.is_exact = bool(np.all(np.abs(np.interp(snr_db, self.level_db, limit) - limit_db) < _SNR_STEP_DB))
+        """Whether all clients of about one SNR do have one limit."""
 
     def efficiency(self, users: int) -> FloatArray:
-        snr = db_to_linear(self.level_db) * np.minimum(float(users), self._densest)
-        if self._told:
-            return efficiency_of_best(self.rate, self.fading, snr, 1)
-        return self.rate.mean_efficiency(snr, self.fading)
+        density = np.minimum(float(users), self._densest)
+        return efficiency_of_best(self.rate, self.fading, db_to_linear(self.level_db) * density, 1)
+
+
+class ShareGainByLimit(GainTable):
+    """The same where clients of one SNR have unlike limits, as phones and sensors have: those of about both are a kind.
+
+    A mean efficiency stands for one client; where a rate law has steps, and fading none, for the best of some.
+    """
+
+    def __init__(self, rate: RateLaw, fading: Fading, snr: FloatArray, densest: FloatArray) -> None:
+        super().__init__(rate, fading, snr)
+        snr_db, limit_db = _in_order(snr, densest)
+        cell = np.stack([np.rint(snr_db / _SNR_STEP_DB), np.rint(limit_db / _LIMIT_STEP_DB)])
+        _, first, kind = np.unique(cell, axis=1, return_index=True, return_inverse=True)
+        self.level_db, self._densest = snr_db[first], db_to_linear(limit_db[first])
+        known = rate.mean_efficiency(db_to_linear(snr_db), fading)
+        self.alone, self._curves = known[first], np.zeros((_PLACES, first.size))
+        self.kind = partial(_kind_of, (known * (1 - _CLOSE)).tolist(), kind.ravel().tolist())
+
+    def efficiency(self, users: int) -> FloatArray:
+        density = np.minimum(float(users), self._densest)
+        return self.rate.mean_efficiency(db_to_linear(self.level_db) * density, self.fading)
+
+    def of_kinds(self, gain: FloatArray) -> FloatArray:
+        return gain
+
+
+def share_gain(rate: RateLaw, fading: Fading, snr: FloatArray, densest: FloatArray) -> GainTable:
+    by_snr = ShareGain(rate, fading, snr, densest)
+    return by_snr if by_snr.is_exact else ShareGainByLimit(rate, fading, snr, densest)
+
+
+def _in_order(snr: FloatArray, densest: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return SNRs and limits of density in dB of the clients that have a link, in the order of SNRs."""
+    client = np.flatnonzero(snr > 0)
+    client = client[np.argsort(snr[client])]
+    return linear_to_db(snr[client]), linear_to_db(np.minimum(densest[client], _NO_LIMIT))
 
 
 class Window(NamedTuple):
@@ -179,7 +199,7 @@ def _place(users: int) -> tuple[int, float]:
     return place, math.log(users / fewer) / math.log(more / fewer)
 
 
-def _nearest(known: Sequence[float], kind: Sequence[int], efficiency: float) -> int:
+def _kind_of(known: Sequence[float], kind: Sequence[int], efficiency: float) -> int:
     return kind[max(0, bisect_right(known, efficiency) - 1)]
 
 
