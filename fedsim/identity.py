@@ -10,28 +10,29 @@ from fedsim.answers import unchecked
 from fedsim.code_digest import Code, CodeDigest, code_digest, folder_of, is_builtin
 from fedsim.registry import BUILTIN_KINDS, Component
 
-_VALUES: Final = frozenset({bool, int, float, str, type(None)})
+VALUES: Final = frozenset({bool, int, float, str, type(None)})
+"""Types of values that hold nothing else; most fields have one, and a walk through a scenario passes them by."""
 
 
-def nested(value: object) -> Iterator[tuple[str, object]]:
-    """Yield name and value of each entry of a part, table, or list of parts or tables; nothing for a value."""
-    if type(value) in _VALUES:
-        return
+def nested(value: object) -> list[tuple[str, object]]:
+    """Return name and value of each entry of a part, table, or list of parts or tables; nothing of a value."""
     if isinstance(value, BaseModel):
-        yield from ((name, getattr(value, name)) for name in type(value).model_fields)
-    elif isinstance(value, Mapping):
-        yield from ((str(name), inner) for name, inner in value.items())
-    elif isinstance(value, list | tuple) and any(isinstance(inner, BaseModel | Mapping) for inner in value):
-        yield from ((str(number), inner) for number, inner in enumerate(value))
+        return [(name, getattr(value, name)) for name in type(value).model_fields]
+    if isinstance(value, Mapping):
+        return [(str(name), inner) for name, inner in value.items()]
+    if isinstance(value, list | tuple) and any(isinstance(inner, BaseModel | Mapping) for inner in value):
+        return [(str(number), inner) for number, inner in enumerate(value)]
+    return []
 
 
 def parts_of(value: object, path: str = "") -> Iterator[tuple[str, Component]]:
     """Yield the path and the part of each part in a value, at any depth."""
     for name, inner in nested(value):
-        where = f"{path}.{name}" if path else name
-        if isinstance(inner, Component):
-            yield where, inner
-        yield from parts_of(inner, where)
+        if type(inner) not in VALUES:
+            where = f"{path}.{name}" if path else name
+            if isinstance(inner, Component):
+                yield where, inner
+            yield from parts_of(inner, where)
 
 
 def user_code(value: object) -> dict[str, CodeDigest]:
@@ -54,7 +55,8 @@ def users_own(value: object, path: str = "") -> dict[str, Code]:
     if isinstance(value, BaseModel) and isinstance(owner, Code) and not is_builtin(owner):
         found[path] = owner
     for name, inner in nested(value):
-        found.update(users_own(inner, f"{path}.{name}" if path else name))
+        if type(inner) not in VALUES:
+            found.update(users_own(inner, f"{path}.{name}" if path else name))
     return found
 
 

@@ -130,8 +130,12 @@ class Simulation:
         learner = self.context.learner
         late = too_late(self.scenario, self.context.clients)
         noisy = drowned(self.scenario, None if learner.architecture is None else learner.model_bits)
-        known = (*late, *doubts_of(self.scenario), *remarks_of(self.scenario), *noisy)
-        return (*known, *learner.notes, *self._read)
+        return (*late, *self.of_scenario, *noisy, *learner.notes, *self._read)
+
+    @cached_property
+    def of_scenario(self) -> tuple[str, ...]:
+        """Those that are due to the scenario alone, and hold for all runs of a study."""
+        return (*doubts_of(self.scenario), *remarks_of(self.scenario))
 
     @property
     def executor_used(self) -> ExecutorUsed | None:
@@ -287,12 +291,10 @@ def simulate(
     chosen = Scenario.of(scenario)
     with ShortTraceback():
         simulation = make(chosen, on_round=on_round)
-        of_scenario = {*doubts_of(chosen), *remarks_of(chosen)}
         for note in simulation.foreseen:
-            # What is due to the scenario alone holds for all runs of a study.
-            if note not in of_scenario or note not in _SAID:
+            if note not in simulation.of_scenario or note not in _SAID:
                 _LOG.warning("fedsim: %s", note)
-        _SAID.update(of_scenario)
+        _SAID.update(simulation.of_scenario)
         try:
             history = simulation.run()
         except DistrustError as error:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# No test fails for the time that an example takes. Thirty examples a run, which differ from run to run.
-settings.register_profile("untimed", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
+# What hypothesis reads of fedsim takes seconds: a new clone finds it, and failing examples, where others left it.
+_FOUND = f"fedsim-test-hypothesis-{os.getuid()}"
+os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(Path(tempfile.gettempdir()) / _FOUND))
 # No test and no frozen table depends on what a calibration finds on this machine.
 os.environ.setdefault("FEDSIM_EXECUTOR", "sequential")
 # Two test processes on two cores: a second thread of each would wait in a loop for work on small arrays.
@@ -54,6 +54,14 @@ _LONG_FILES = {
 }
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Let no test fail for the time of an example, of which there are thirty in a run of all tiers, new in each run."""
+    examples = {"not slow": 12, "quick": 12}.get(config.option.markexpr, 30)
+    slow = [HealthCheck.too_slow]
+    settings.register_profile("untimed", deadline=None, max_examples=examples, suppress_health_check=slow)
+    settings.load_profile("untimed")
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Search for no garbage among what is made while tests are collected: half a million objects, which stay."""
@@ -71,6 +79,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         long = item.path.name in _LONG_FILES or _LONG & {marker.name for marker in item.iter_markers()}
         if item.path.relative_to(_HERE).parts[0] in _QUICK and not long:
             item.add_marker(pytest.mark.quick)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give a test with the marker `cases` the numbers of its first cases, and the others in the slow tier."""
+    if marker := metafunc.definition.get_closest_marker("cases"):
+        few, many = marker.args
+        parts = [range(few), pytest.param(range(few, many), marks=pytest.mark.slow)]
+        metafunc.parametrize("cases", parts, ids=["few", "many"])
 
 
 @pytest.fixture(scope="session", autouse=True)

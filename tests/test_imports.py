@@ -9,7 +9,10 @@ import pytest
 
 from tests.support.hand_made import by_hand
 
-LEARNING = {**by_hand(), "learning": {"model": {"kind": "mlp", "hidden": [8]}}}
+LEARNING = {
+    **by_hand(),
+    "learning": {"data": {"kind": "synthetic", "users": 4}, "model": {"kind": "mlp", "hidden": [8]}},
+}
 HELP = """
 import contextlib, io, runpy
 with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from fedsim.code_digest import is_builtin
-from fedsim.identity import nested, parts_of
+from fedsim.identity import VALUES, nested, parts_of
 from fedsim.inputs.bounds import unusual
 from fedsim.registry import units_of
 from fedsim.rounds.policies.adaptive import QuantileDeadline
@@ -38,7 +38,7 @@ def _values(table: object, path: str) -> Iterator[tuple[str, str, list[float]]]:
         if units.get(name):
             several = inner if isinstance(inner, tuple) else (inner,)
             yield where, units[name], [one for one in several if isinstance(one, float)]
-        else:
+        elif type(inner) not in VALUES:
             yield from _values(inner, where)
 
 

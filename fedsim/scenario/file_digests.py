@@ -8,7 +8,7 @@ from typing import Any
 from fedsim.code_digest import Code, is_builtin
 from fedsim.errors import DataError, ScenarioError
 from fedsim.foreign import Foreign, Stateful, parameters_of
-from fedsim.identity import nested
+from fedsim.identity import VALUES, nested
 from fedsim.inputs.files import MAX_BYTES, read_bytes
 from fedsim.inputs.paths import is_file
 from fedsim.registry import Component
@@ -46,11 +46,11 @@ def files_of(value: object, way: tuple[str, ...] = ()) -> Iterator[tuple[str, st
     entries = nested(value.options if isinstance(value, Stateful) else value)
     if isinstance(value, Foreign) and not isinstance(value, Stateful):
         defaults = {name: one.default for name, one in parameters_of(value.found).items()}
-        own, entries = True, iter({**defaults, **value.options}.items())
+        own, entries = True, list({**defaults, **value.options}.items())
     for name, inner in entries:
         if isinstance(inner, str) and (name == "path" or (own and is_file(inner))):
             yield ".".join((*way, name)), inner
-        else:
+        elif type(inner) not in VALUES:
             yield from files_of(inner, (*way, name))
 
 

@@ -74,7 +74,7 @@ def asynchronous(draw):
 
 
 @pytest.mark.parametrize("kind", [synchronous, asynchronous])
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", [*range(30), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(30, 100))])
 def test_a_server_does_what_a_plain_loop_does(kind, seed):
     plain, policy, options = kind(random.Random(seed))  # noqa: S311
     history, selector, learner = served(plain, policy, **{"selector": FirstWanted(), **options})

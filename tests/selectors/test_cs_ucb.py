@@ -19,8 +19,9 @@ def index_of(rewards, factor, number):
 
 
 @pytest.mark.parametrize("fair", [False, True])
-def test_the_greatest_indices_win(fair):
-    for case in range(150):
+@pytest.mark.cases(45, 150)
+def test_the_greatest_indices_win(fair, cases):
+    for case in cases:
         luck = np.random.default_rng([case, fair])
         clients = int(luck.integers(1, 12))
         cohort, samples = int(luck.integers(1, clients + 2)), luck.integers(0, 9, clients) * luck.integers(0, 2)

@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.optim.adam import adam
+from torch.optim.sgd import sgd
 
 from fedsim import Component
 from fedsim.learning import TrainingJob, TrainingResult, TrainingSetup
@@ -73,6 +75,9 @@ class Ending(Component):
 BRANCHING = Ending(function=lambda _, scores: scores if scores.sum() > 0 else -scores)
 
 
+_MOMENTS = ("exp_avg", "exp_avg_sq", "step")
+
+
 def trained(setup: TrainingSetup, job: TrainingJob) -> tuple[np.ndarray, float, float, dict[str, np.ndarray]]:
     """Return difference, loss, loss_rms and the optimiser's state of one client."""
     local, data = setup.local, setup.data
@@ -85,9 +90,7 @@ def trained(setup: TrainingSetup, job: TrainingJob) -> tuple[np.ndarray, float, 
         for one, piece in zip(numbers, np.split(job.base, ends[:-1]), strict=True):
             one.copy_(torch.from_numpy(piece.copy()).view(one.shape))
     start = [one.detach().clone() for one in parameters]
-    optimizer = _optimizer(parameters, local)
-    if job.state:
-        _restore(optimizer, parameters, job.state)
+    kept = _restored(parameters, job.state)
     torch.manual_seed(int(job.rng.integers(2**63)))
     norm = any(isinstance(layer, nn.BatchNorm1d | nn.BatchNorm2d) for layer in module.modules())
     losses: list[torch.Tensor] = []
@@ -106,11 +109,11 @@ def trained(setup: TrainingSetup, job: TrainingJob) -> tuple[np.ndarray, float, 
             samples = torch.from_numpy(data.train_x[rows])
             if data.form == "images":
                 samples = ((samples / data.pixel_max - 0.5) / 0.5).permute(0, 3, 1, 2)
-            optimizer.zero_grad()
+            module.zero_grad()
             each = functional.cross_entropy(module(samples), torch.from_numpy(data.train_y[rows]), reduction="none")
             torch.autograd.backward(each.mean() + _more(setup, job, parameters, start))
             nn.utils.clip_grad_norm_(parameters, local.clip_norm or float("inf"))
-            optimizer.step()
+            _step([one for one in parameters if one.grad is not None], local, kept)
             losses.append(each.detach().double())
             steps -= 1
         if epoch == 0:
@@ -119,7 +122,7 @@ def trained(setup: TrainingSetup, job: TrainingJob) -> tuple[np.ndarray, float, 
             break
     after = torch.cat([one.detach().reshape(-1).float() for one in numbers]).numpy()
     squares = torch.cat(losses[:first_pass]).square().mean()
-    state = _state(optimizer, parameters) if local.keep_optimizer_state else {}
+    state = _joined([kept[one] for one in parameters]) if local.keep_optimizer_state else {}
     return after - job.base, float(torch.cat(losses).mean()), float(squares.sqrt()), state
 
 
@@ -137,29 +140,44 @@ def _more(
     return found
 
 
-def _optimizer(parameters: list[nn.Parameter], local: Any) -> torch.optim.Optimizer:
+@torch.no_grad()
+def _step(parameters: list[nn.Parameter], local: Any, kept: dict[nn.Parameter, dict[str, torch.Tensor]]) -> None:
+    """Make a step by the functions of torch's optimisers, whose classes import its compiler, which takes seconds."""
+    gradients: Any = [one.grad for one in parameters]
+    settings = {"lr": local.learning_rate, "weight_decay": local.weight_decay, "maximize": False, "foreach": False}
     if local.optimizer == "adam":
-        return torch.optim.Adam(parameters, lr=local.learning_rate, weight_decay=local.weight_decay, foreach=False)
-    return torch.optim.SGD(parameters, local.learning_rate, local.momentum, 0.0, local.weight_decay, foreach=False)
+        for one in parameters:
+            kept[one] = kept[one] or dict(zip(_MOMENTS, (*torch.zeros((2, *one.shape)), torch.zeros(())), strict=True))
+        means, squares, steps = ([kept[one][name] for one in parameters] for name in _MOMENTS)
+        more: Any = {"amsgrad": False, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
+        adam(parameters, gradients, means, squares, [], steps, **settings, **more)
+        return
+    buffers = [kept[one].get("momentum_buffer") for one in parameters]
+    sgd(parameters, gradients, buffers, **settings, momentum=local.momentum, dampening=0.0, nesterov=False)
+    if local.momentum:
+        kept.update(
+            (one, {"momentum_buffer": buffer})
+            for one, buffer in zip(parameters, buffers, strict=True)
+            if buffer is not None
+        )
 
 
-def _restore(optimizer: torch.optim.Optimizer, parameters: list[nn.Parameter], state: Mapping[str, np.ndarray]) -> None:
+def _restored(
+    parameters: list[nn.Parameter], state: Mapping[str, np.ndarray]
+) -> dict[nn.Parameter, dict[str, torch.Tensor]]:
     ends = np.cumsum([one.numel() for one in parameters])[:-1]
+    kept: dict[nn.Parameter, dict[str, torch.Tensor]] = {one: {} for one in parameters}
     for name, values in state.items():
         pieces = np.split(values, ends) if values.ndim else [values] * len(parameters)
         for one, piece in zip(parameters, pieces, strict=True):
-            shape = one.shape if values.ndim else ()
-            optimizer.state[one][name] = torch.from_numpy(piece.copy()).view(shape)
+            kept[one][name] = torch.from_numpy(piece.copy()).view(one.shape if values.ndim else ())
+    return kept
 
 
-def _state(optimizer: torch.optim.Optimizer, parameters: list[nn.Parameter]) -> dict[str, np.ndarray]:
-    first = optimizer.state[parameters[0]]
-    names = [name for name, value in first.items() if isinstance(value, torch.Tensor)]
+def _joined(kept: list[dict[str, torch.Tensor]]) -> dict[str, np.ndarray]:
     return {
-        name: np.concatenate([optimizer.state[one][name].reshape(-1).numpy() for one in parameters])
-        if first[name].dim()
-        else first[name].numpy()
-        for name in names
+        name: np.concatenate([one[name].reshape(-1).numpy() for one in kept]) if first.dim() else first.numpy()
+        for name, first in kept[0].items()
     }
 
 

@@ -8,7 +8,7 @@ import copy
 import functools
 import inspect
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType
 from typing import Any, get_args
@@ -35,7 +35,12 @@ class SchemaField:
     tables: Tables
     annotation: Any
     slot: Slot | None
-    scenario: Scenario
+    build: Callable[[], Scenario]
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario that has the field: one object for all fields of a part, built when it is first asked for."""
+        return self.build()
 
     def changed(self) -> Scenario | None:
         """Return the scenario with another value of the field; None if none is found that is allowed."""
@@ -82,11 +87,11 @@ def _fields_of(owner: Any, path: str, part: str, tables: Tables, seen: set[Any])
     if key in seen:
         return
     seen.add(key)
-    scenario = Scenario(**tables)
+    build = functools.cache(functools.partial(Scenario, **tables))
     for name, (annotation, slot) in declared(owner).items():
         here = f"{path}.{name}" if path else name
         if slot is not None or table_of(annotation) is None or NoneType in get_args(annotation):
-            yield SchemaField(here, part, name, tables, annotation, slot, scenario)
+            yield SchemaField(here, part, name, tables, annotation, slot, build)
         for inner, where, place, below in _parts_in(annotation, slot, here, tables):
             yield from _fields_of(inner, where, place, below, seen)
 

@@ -50,27 +50,27 @@ def generators():
     return random.getstate(), np.random.get_state()[1].tobytes(), torch.get_rng_state().tolist()  # noqa: NPY002
 
 
-@pytest.mark.parametrize(("first", "last"), [(0, 2), pytest.param(2, 100, marks=pytest.mark.slow)])
-def test_a_training_is_alone_or_refused(first, last, monkeypatch):
+@pytest.mark.parametrize("kind", ["stacked", pytest.param("processes", marks=pytest.mark.slow)])
+@pytest.mark.cases(4, 100)
+def test_a_training_is_alone_or_refused(kind, cases, monkeypatch):
     monkeypatch.setenv("FEDSIM_WORKERS", "2")
     refused, before = 0, generators()
-    for number, habits in list(enumerate(odd_models(last)))[first:last]:
+    for number, habits in [*enumerate(odd_models(cases[-1] + 1))][cases[0] :]:
         setup = setup_of(habits, momentum=0.9 * (number % 2))
         found = check("sequential", setup)
         assert (found is None) == bool(REFUSED.intersection(habits)), habits
-        for kind in ("processes", "stacked"):
-            other = check(kind, setup)
-            refused += other is None
-            if found is None or other is None:
-                assert other is None, habits
-            elif kind == "processes":
-                assert other == found, habits
-            else:
-                near = [np.frombuffer(one[0], np.float32) for one in (*found, *other)]
-                for one, wanted in zip(near[len(found) :], near, strict=False):
-                    np.testing.assert_allclose(one, wanted, atol=1e-5, err_msg=str(habits))
+        other = check(kind, setup)
+        refused += other is None
+        if found is None or other is None:
+            assert other is None, habits
+        elif kind == "processes":
+            assert other == found, habits
+        else:
+            near = [np.frombuffer(one[0], np.float32) for one in (*found, *other)]
+            for one, wanted in zip(near[len(found) :], near, strict=False):
+                np.testing.assert_allclose(one, wanted, atol=1e-5, err_msg=str(habits))
         assert generators() == before
-    assert refused < 2 * (last - first)
+    assert refused < len(cases)
 
 
 @pytest.mark.parametrize("habit", ["calls", "list"])

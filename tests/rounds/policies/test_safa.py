@@ -131,7 +131,7 @@ class PlainSafa(PlainServer):
             self.in_flight, self.held = {}, []
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", [*range(30), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(30, 100))])
 def test_safa_does_what_a_plain_loop_does(seed):
     draw = random.Random(seed)  # noqa: S311
     options = {

@@ -53,8 +53,9 @@ EXACT = ("pause", "pause-enumeration", "pause-genie", "bsfl")
 
 
 @pytest.mark.parametrize("kind", [*EXACT, "sa-pause", "pause-vanilla-sa"])
-def test_the_cohort_is_the_set_of_greatest_energy(kind):
-    for case in range(60):
+@pytest.mark.cases(25, 60)
+def test_the_cohort_is_the_set_of_greatest_energy(kind, cases):
+    for case in cases:
         luck = np.random.default_rng([case, len(kind)])
         clients = int(luck.integers(1, 8))
         cohort, samples = int(luck.integers(1, clients + 2)), luck.integers(0, 50, clients) * luck.integers(0, 2)

@@ -144,8 +144,9 @@ class Noted(Tifl):
 
 
 @pytest.mark.parametrize("profiling", ["probe", "rounds"])
-def test_tifl_to_the_letter(profiling):
-    for case in range(100):
+@pytest.mark.cases(35, 100)
+def test_tifl_to_the_letter(profiling, cases):
+    for case in cases:
         luck = np.random.default_rng([case, len(profiling)])
         clients, tiers = int(luck.integers(2, 16)), int(luck.integers(1, 6))
         options = {"interval": int(luck.integers(1, 4)), "credits": luck.choice([None, 1, 3])}
