@@ -60,8 +60,7 @@ class ProcessesExecutor(SpreadingExecutor):
     def _computed(self, jobs: Sequence[Any], costs: Sequence[float]) -> list[Any]:
         """Return the results of all jobs; this process takes jobs too, from the short end."""
         if self.workers == 1:
-            with self._trainer.turn():
-                return [self._trainer.compute(job, place) for place, job in enumerate(jobs)]
+            return self._trainer.computed(jobs)
         models, places = unlike(jobs)
         segment, bare = Segment(models), [job._replace(base=NO_MODEL) for job in jobs]
 

@@ -45,7 +45,7 @@ class ModelsOfSlots:
         self._arrays = [piece.view(slots, *shape) for piece, shape in zip(split, self._shapes, strict=True)]
         self.trained, self.buffers = self._arrays[: self._trained], self._arrays[self._trained :]
         self._arrays += [one.repeat(slots, *[1] * one.dim()) for _, one in frozen]
-        self._steps: dict[int, Run] = {}
+        self.steps: dict[int, Run] = {}
         self.draws = _Draws(slots)
 
     def record(self, images: Tensor, weights: Tensor, targets: Tensor) -> bool:
@@ -54,12 +54,12 @@ class ModelsOfSlots:
         example = images, weights, targets
         with own_generators(0), _attention_in_parts(), refused_unless_mapped():
             run, draws = recorded(self._step, self._arrays, example, self.draws.drawing)
-        self._steps[images.shape[1]] = run
+        self.steps[images.shape[1]] = run
         return draws
 
     def step(self, images: Tensor, weights: Tensor, targets: Tensor) -> Sequence[Tensor]:
         """Return the gradients of `trained`, log-probabilities or losses of samples, and the buffers afterwards."""
-        return self._steps[images.shape[1]](images, weights, targets)
+        return self.steps[images.shape[1]](images, weights, targets)
 
     def mixes(self, images: Tensor, targets: Tensor) -> tuple[bool, bool]:
         """Return whether one of several images changes the scores of the others, and whether losses do."""
