@@ -22,8 +22,6 @@ _CHUNK_BYTES: Final = 2**25
 """Memory of the images of steps gathered at once."""
 _WIDTH: Final = 8
 """Batches are filled up to a multiple of this number of samples, so that activations of all slots are aligned alike."""
-_TRIED: Final = 8
-"""Samples, spread evenly, that are tried for whether they affect each other."""
 _IDLE: Final = -1
 """In place of a batch: the slot has none at that step."""
 
@@ -120,23 +118,18 @@ class SlotTraining:
 
     def _find_padding(self) -> int | None:
         """Return the size that all batches are filled up to, or None if the model needs them in their own size."""
-        count = self._samples.count
-        tried = np.linspace(0, count - 1, _TRIED).astype(np.int64)
-        mixes, losses_mix = self._models.mixes(*self._samples.batch(tensor(tried)))
-        if losses_mix:
+        padded = -(-self._setup.local.batch_size // _WIDTH) * _WIDTH
+        images, targets = self._samples.batch(tensor(np.linspace(0, self._samples.count - 1, padded).astype(np.int64)))
+        sizes = own_name(self._setup.model) is not None and not self._models.buffers
+        mixes, scores = self._models.mixes(images, sizes=sizes)
+        spread = slice(None, None, padded // _WIDTH)
+        if self._models.objective.mixes_samples(scores[spread], targets[spread]):
             raise FedsimError(
                 f"learning.task: losses of {type(self._setup.task).__name__} depend on the other samples of a batch, "
                 "which the executor 'stacked' fills up; allowed: the executors 'sequential' and 'processes'"
             )
-        size = self._setup.local.batch_size
-        padded = -(-size // _WIDTH) * _WIDTH
-        own = own_name(self._setup.model) is not None
-        if (
-            self._models.buffers
-            or mixes
-            or (own and self._models.depends_on_size(self._samples.batch(tensor(np.arange(padded) % count))[0]))
-        ):
-            self._record(size)
+        if self._models.buffers or mixes:
+            self._record(self._setup.local.batch_size)
             return None
         return None if self._record(padded) else padded
 
