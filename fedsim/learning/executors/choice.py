@@ -16,18 +16,10 @@ from fedsim.registry import Registry
 
 AUTO: Final = "auto"
 """The kind that stands for the one with the least estimated time."""
-
 PROCESSES: Final = "processes"
-"""The kind that trains in worker processes."""
-
 STACKED: Final = "stacked"
-"""The kind that trains a whole cohort as one computation."""
-
 GRAPHS: Final = "graphs"
-"""The kind that trains on a GPU by CUDA graphs."""
-
 RAY: Final = "ray"
-"""The kind that trains by actors of a Ray cluster."""
 
 EXECUTORS: Final = Registry(
     "executor",

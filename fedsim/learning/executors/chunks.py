@@ -25,10 +25,6 @@ class Chunk(NamedTuple):
     stop: int
     each: bool = False
 
-    @property
-    def size(self) -> int:
-        return self.stop - self.start
-
 
 def evaluated(
     jobs: Sequence[EvaluationJob],
@@ -65,8 +61,8 @@ def of_parts(each: FloatArray, parts: IntArray, scores: Scores) -> Evaluation:
 
 
 def _chunks(job: EvaluationJob, size: int) -> list[Chunk]:
-    places = [(start, min(start + SIZE, size)) for start in range(0, size, SIZE)]
-    if job.rows is None:
-        return [Chunk(job.model, None, start, stop) for start, stop in places]
+    found = [Chunk(job.model, None, start, min(start + SIZE, size)) for start in range(0, size, SIZE)]
+    if (rows := job.rows) is None:
+        return found
     each = job.parts is not None
-    return [Chunk(job.model, job.rows[start:stop], 0, stop - start, each) for start, stop in places]
+    return [Chunk(job.model, rows[one.start : one.stop], 0, one.stop - one.start, each) for one in found]

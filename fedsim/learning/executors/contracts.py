@@ -143,10 +143,10 @@ def fingerprint_with(setup: TrainingSetup, fingerprint: str) -> str:
     return "-".join([fingerprint, *words])
 
 
-def most_trainings(setup: TrainingSetup, layout: ModelLayout) -> int:
-    """Return how many trainings of one call have results of 1 GiB, at least 32 and at most 256."""
+def most_trainings(setup: TrainingSetup, layout: ModelLayout, most: int = 256) -> int:
+    """Return how many trainings of one call have results of 1 GiB, at least 32 and at most as many as said."""
     arrays = 3 if setup.local.keep_optimizer_state else 1
-    return min(256, max(32, _RESULT_BYTES // (arrays * layout.initial.nbytes)))
+    return min(most, max(32, _RESULT_BYTES // (arrays * layout.initial.nbytes)))
 
 
 class Executor(Protocol):
@@ -196,43 +196,40 @@ class Executor(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class _Trained:
-    """One result for each job, in their order, each checked as it is read."""
-
-    def __call__(self, answer: object, given: Given) -> Iterator[TrainingResult]:
-        if not isinstance(answer, Iterable):
-            raise AnswerError(in_words(answer), "results of trainings")
-        return _checked_results(answer, given["jobs"], given["executor"])
+def _trained(answer: object, given: Given) -> Iterator[TrainingResult]:
+    if not isinstance(answer, Iterable):
+        raise AnswerError(in_words(answer), "results of trainings")
+    return _checked_results(answer, given["jobs"], given["executor"])
 
 
 def _checked_results(
     results: Iterable[TrainingResult], jobs: Sequence[TrainingJob], executor: str
 ) -> Iterator[TrainingResult]:
-    read, count = iter(results), 0
-    while True:
+    """Yield one result for each job, in their order, each checked as it is read."""
+    read = iter(results)
+    for count, job in enumerate([*jobs, None]):
         try:
             result = next(read)
         except StopIteration:
-            break
+            if job is None:
+                return
+            fault = f"{executor}.train returned {count} results"
+            raise PartError(fault, f"allowed: one for each of {len(jobs)} jobs") from None
         except (FedsimError, KeyboardInterrupt):
             raise
         except BaseException as failure:
             raise failed(executor, "train", failure) from failure
-        if count == len(jobs):
+        if job is None:
             raise PartError(f"{executor}.train returned more than {count} results", "allowed: one for each job")
-        shape = jobs[count].base.shape
         if type(result) is not TrainingResult:
             raise PartError(f"{executor}.train returned {in_words(result)}", "allowed: TrainingResult")
         found: object = result.difference
-        if not isinstance(found, np.ndarray) or found.dtype != np.float32 or found.shape != shape:
+        if not isinstance(found, np.ndarray) or found.dtype != np.float32 or found.shape != job.base.shape:
             raise PartError(
-                f"{executor}.train returned a difference of {in_words(found)}", f"allowed: float32 of shape {shape}"
+                f"{executor}.train returned a difference of {in_words(found)}",
+                f"allowed: float32 of shape {job.base.shape}",
             )
-        count += 1
         yield result
-    if count < len(jobs):
-        raise PartError(f"{executor}.train returned {count} results", f"allowed: one for each of {len(jobs)} jobs")
 
 
-EXECUTOR: Final = Contract("executor", Executor, {"train": _Trained(), "evaluate": Free()})
+EXECUTOR: Final = Contract("executor", Executor, {"train": _trained, "evaluate": Free()})

@@ -4,10 +4,9 @@ A slot is a module with a stream of its own; clients are handed to slots in turn
 The kernels are those of an eager step, so that results have its bits, whatever the slot or the company.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor
@@ -112,14 +111,12 @@ class GraphsExecutor:
         check_alike(self._eager.trainer, "graphs", "its recorded step differs from the eager one", recorded)
 
 
-@dataclass
-class _Recorded:
-    """A step on batches of one size: its graph, where its rows are read, and what it leaves."""
+class _Recorded(NamedTuple):
+    """A step on batches of one size: where its rows are read, and its loss and what `Objective.of_samples` needs."""
 
-    start: Any
+    start: Callable[[], None]
     rows: Tensor
-    loss: Tensor
-    kept: Seen
+    left: list[Any]
 
 
 class _Slot:
@@ -156,9 +153,10 @@ class _Slot:
             step.rows.copy_(self._rows[self._place : self._place + size])
             step.start()
             self._place += size
-            self._losses.append((step.loss.clone(), size))
+            loss, kept = step.left
+            self._losses.append((loss.detach().clone(), size))
             if len(self._seen) < self._first_pass:
-                self._seen.append(tuple(one.detach().clone() for one in step.kept))
+                self._seen.append(tuple(one.detach().clone() for one in kept))
 
     def end(self) -> TrainingResult:
         """Return what the client has learned."""
@@ -168,48 +166,32 @@ class _Slot:
             return self._trainer.result(self._job, counted, self._seen)
 
     def _recorded(self, size: int) -> _Recorded:
-        rows = torch.zeros(size, dtype=torch.int64, device=self._device)
-        found: list[Any] = []
+        rows, left = torch.zeros(size, dtype=torch.int64, device=self._device), list[Any]()
+        generator, recorded = _generator(self._device), self._device.type == "cuda"
         self._trainer.flat.module.train()
 
         def step() -> None:
-            found[:] = self._trainer.step(*self._samples.batch(rows))
+            left[:] = self._trainer.step(*self._samples.batch(rows))
 
-        generator = _generator(self._device)
-        if self._device.type != "cuda":
-            with torch_generator(0):
-                before = generator.get_state()
-                step()
-                self.draws = self.draws or not torch.equal(generator.get_state(), before)
-            recorded = _Recorded(step, rows, torch.zeros(()), ())
-
-            def start() -> None:
-                step()
-                recorded.loss, recorded.kept = found[0].detach(), found[1]
-
-            recorded.start = start
-            return recorded
         with torch_generator(0):
-            offset = generator.get_offset()
-            torch.cuda.synchronize(self._device)
+            before = generator.get_state()
+            if recorded:
+                torch.cuda.synchronize(self._device)
             with self._own_stream():
                 for _ in range(_WARM_UPS):
                     step()
+            self.draws = self.draws or not torch.equal(generator.get_state(), before)
+            if not recorded:
+                return _Recorded(step, rows, left)
             torch.cuda.synchronize(self._device)
-            self.draws = self.draws or generator.get_offset() != offset
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph, self._pool, self._stream, capture_error_mode="thread_local"):
                 step()
             self._pool = self._pool or graph.pool()
-        return _Recorded(graph.replay, rows, found[0].detach(), found[1])
+        return _Recorded(graph.replay, rows, left)
 
-    @contextmanager
-    def _own_stream(self) -> Iterator[None]:
-        if self._stream is None:
-            yield
-            return
-        with torch.cuda.device(self._device), torch.cuda.stream(self._stream):
-            yield
+    def _own_stream(self) -> AbstractContextManager[Any]:
+        return nullcontext() if self._stream is None else torch.cuda.stream(self._stream)
 
 
 def _generator(device: torch.device) -> torch.Generator:

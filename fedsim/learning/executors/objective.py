@@ -4,12 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Final
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fedsim.arrays import IntArray, Vector
+from fedsim.arrays import Vector
 from fedsim.code_digest import is_builtin
 from fedsim.learning.algorithms.contracts import ALGORITHM, Batch
 from fedsim.learning.executors.contracts import TrainingSetup
@@ -23,13 +22,6 @@ Seen = tuple[Tensor, ...]
 """What the losses of a batch's samples are made of."""
 
 _LAYERS: Final = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
-_TRIED: Final = 8
-"""Samples on which a loss is tried."""
-
-
-def tried(count: int) -> IntArray:
-    """Return indices of the samples on which a loss is tried, spread evenly."""
-    return np.linspace(0, count - 1, _TRIED).astype(np.int64)
 
 
 class Objective:

@@ -5,7 +5,6 @@ sandbox.
 """
 
 import copy
-import itertools
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -72,18 +71,14 @@ class Sandbox:
             self._flat.settle()
             self._flat.gather()
             if kind is None:
-                self._check()
+                for fault, allowed in self._faults():
+                    raise StateError(f"model {self._name}: a pass {fault}", f"allowed: {allowed}")
                 if self._noted is not None:
                     self._noted += self._changed()
         finally:
             self._put_back()
 
-    def _check(self) -> None:
-        found = next(itertools.chain(self._of_numbers(), self._of_layers()), None)
-        if found is not None:
-            raise StateError(f"model {self._name}: a pass {found[0]}", f"allowed: {found[1]}")
-
-    def _of_numbers(self) -> Iterator[tuple[str, str]]:
+    def _faults(self) -> Iterator[tuple[str, str]]:
         """Yield what passes have done that no update has, and what they may do."""
         for name, own, last, array, version in self._arrays:
             if (version is not None and array._version != version) or own.get(last) is not array:
@@ -99,6 +94,7 @@ class Sandbox:
         for name, parameter, wanted in self._wanted:
             if parameter.requires_grad != wanted:
                 yield f"changes whether {name} is trained", "what is trained from the first batch on"
+        yield from self._of_layers()
 
     def _of_layers(self) -> Iterator[tuple[str, str]]:
         for where, part, own, layers in self._tables:

@@ -89,25 +89,26 @@ class Shared:
         return pickle.loads(self.content, buffers=buffers)  # noqa: S301 - of the process that has started this one
 
 
-class Segment:
-    """A piece of shared memory with copies of a thing's arrays."""
-
-    def __init__(self, thing: Any) -> None:
-        buffers: list[pickle.PickleBuffer] = []
-        content = pickle.dumps(thing, protocol=5, buffer_callback=buffers.append)
-        if sys.platform == "linux":
-            handle = os.memfd_create("fedsim")
-            path = f"/proc/{os.getpid()}/fd/{handle}"
-            weakref.finalize(self, os.close, handle)
-        else:
-            handle, path = tempfile.mkstemp(prefix="fedsim-")
-            weakref.finalize(self, Path(path).unlink, missing_ok=True)
-        places, start = [], 0
-        with os.fdopen(handle, "wb", closefd=sys.platform != "linux") as file:
-            for numbers in (buffer.raw() for buffer in buffers):
-                places.append((start, numbers.nbytes))
-                file.seek(start)
-                file.write(numbers)
-                start += -(-numbers.nbytes // _ALIGNMENT) * _ALIGNMENT
-            file.truncate(max(start, 1))
-        self.shared = Shared(content, path, tuple(places))
+def in_shared_memory(thing: Any) -> Shared:
+    """Return a thing whose arrays are copied into shared memory, which is freed with what is returned."""
+    buffers: list[pickle.PickleBuffer] = []
+    content = pickle.dumps(thing, protocol=5, buffer_callback=buffers.append)
+    if sys.platform == "linux":
+        handle = os.memfd_create("fedsim")
+        path = f"/proc/{os.getpid()}/fd/{handle}"
+    else:
+        handle, path = tempfile.mkstemp(prefix="fedsim-")
+    places, start = [], 0
+    with os.fdopen(handle, "wb", closefd=sys.platform != "linux") as file:
+        for numbers in (buffer.raw() for buffer in buffers):
+            places.append((start, numbers.nbytes))
+            file.seek(start)
+            file.write(numbers)
+            start += -(-numbers.nbytes // _ALIGNMENT) * _ALIGNMENT
+        file.truncate(max(start, 1))
+    shared = Shared(content, path, tuple(places))
+    if sys.platform == "linux":
+        weakref.finalize(shared, os.close, handle)
+    else:
+        weakref.finalize(shared, Path(path).unlink, missing_ok=True)
+    return shared

@@ -23,12 +23,12 @@ from fedsim.errors import FedsimError
 from fedsim.learning.executors import worker
 from fedsim.learning.executors.contracts import TrainingSetup, check_cpu
 from fedsim.learning.executors.cores import worker_count
-from fedsim.learning.executors.portable import Segment, module_path
+from fedsim.learning.executors.portable import Shared, in_shared_memory, module_path
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.spreading import NO_MODEL, SpreadingExecutor, spread, unlike
 
 _NUMBERS: Final = itertools.count()
-_DATA: Final[dict[int, Segment]] = {}
+_DATA: Final[dict[int, Shared]] = {}
 _PATIENCE_S: Final = 5.0
 _STARTING: Final = threading.RLock()
 _POOLS: Final[dict[int, ProcessPoolExecutor]] = {}
@@ -52,21 +52,20 @@ class ProcessesExecutor(SpreadingExecutor):
         content = worker.packed(setup, own.print, "processes")
         # Its data are shared by all setups that have them.
         if id(setup.data) not in _DATA:
-            _DATA[id(setup.data)] = Segment(setup.data)
+            _DATA[id(setup.data)] = in_shared_memory(setup.data)
             weakref.finalize(setup.data, _DATA.pop, id(setup.data), None)
-        self._held = Segment(pickle.PickleBuffer(content)), _DATA[id(setup.data)]
-        self._sent = worker.Sent(next(_NUMBERS), *(one.shared for one in self._held))
+        settings = in_shared_memory(pickle.PickleBuffer(content))
+        self._sent = worker.Sent(next(_NUMBERS), settings, _DATA[id(setup.data)])
 
     def _computed(self, jobs: Sequence[Any], costs: Sequence[float]) -> list[Any]:
         """Return the results of all jobs; this process takes jobs too, from the short end."""
         if self.workers == 1:
-            with self._trainer.turn():
-                return [self._trainer.compute(job, place) for place, job in enumerate(jobs)]
+            return self._trainer.computed(jobs)
         models, places = unlike(jobs)
-        segment, bare = Segment(models), [job._replace(base=NO_MODEL) for job in jobs]
+        segment, bare = in_shared_memory(models), [job._replace(base=NO_MODEL) for job in jobs]
 
         def there(share: Sequence[int]) -> Future[Any]:
-            asked = self._sent, [bare[i] for i in share], [places[i] for i in share], segment.shared
+            asked = self._sent, [bare[i] for i in share], [places[i] for i in share], segment
             return _pool(self.workers - 1).submit(worker.compute, *asked)
 
         def here(index: int) -> Any:

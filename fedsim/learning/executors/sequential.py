@@ -8,9 +8,7 @@ from typing import Any
 
 import torch
 
-from fedsim.arrays import FloatArray
 from fedsim.errors import FedsimError
-from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import (
     SEQUENTIAL,
     TrainingJob,
@@ -24,7 +22,7 @@ from fedsim.learning.executors.own_code import named_faults
 from fedsim.learning.executors.spreading import SpreadingExecutor, spread
 from fedsim.learning.executors.trainer import Trainer, one_thread
 from fedsim.learning.executors.trials import checked_print
-from fedsim.learning.generators import torch_generator
+from fedsim.learning.generators import seed_generators
 from fedsim.learning.models.flat_module import FlatModule
 
 
@@ -86,33 +84,21 @@ class SequentialExecutor(SpreadingExecutor):
 
     def train(self, jobs: Sequence[TrainingJob]) -> Iterable[TrainingResult]:
         """Return what each client learns; on one thread torch's own layers are trained when a result is read."""
-        if self.trainer.sandbox is not None:  # in one turn, since to put all generators back takes longer than to seed
-            with self.trainer.turn():
-                return [self.trainer.compute(job, place) for place, job in enumerate(jobs)]
         if min(self.threads, len(jobs)) > 1:
-            seed = int(copy.deepcopy(jobs[0].rng).integers(2**63))  # of what threads draw in turn with ``fast``
-            with one_thread(self._run), torch_generator(seed):
-                return super().train(jobs)
-        return (self._alone(job, place) for place, job in enumerate(jobs))
-
-    def _alone(self, job: TrainingJob, place: int) -> TrainingResult:
-        with self.trainer.turn():
-            found: TrainingResult = self.trainer.compute(job, place)
-            return found
-
-    def _scores(self, chunks: Sequence[Chunk]) -> list[FloatArray]:
-        with self.trainer.turn():
-            return super()._scores(chunks)
+            return super().train(jobs)
+        if self.trainer.sandbox is not None:  # in one turn, since to put all generators back takes longer than to seed
+            return self.trainer.computed(jobs)
+        return (self.trainer.computed([job], place)[0] for place, job in enumerate(jobs))
 
     def _computed(self, items: Sequence[Any], costs: Sequence[float]) -> list[Any]:
         """Return the results of jobs or chunks, in their order; a thread computes a share with a free trainer."""
-        count, threads = len(items), self._scoring_threads
-        if isinstance(items[0], TrainingJob):
+        count, threads, is_training = len(items), self._scoring_threads, isinstance(items[0], TrainingJob)
+        if is_training:
             # A few more than cores at a time, which share them, so that none stands still while the last ones train.
-            threads = self.threads + count % self.threads if self.threads > 1 else 1
+            threads = self.threads + count % self.threads
         threads = min(threads, count)
         if threads < 2:
-            return [self.trainer.compute(item, place) for place, item in enumerate(items)]
+            return self.trainer.computed(items)
         while len(self._trainers) < threads:
             self._trainers.append(Trainer(self._run, self._device))
         free: SimpleQueue[Trainer] = SimpleQueue()
@@ -126,6 +112,9 @@ class SequentialExecutor(SpreadingExecutor):
             finally:
                 free.put(trainer)
 
-        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
+        with self.trainer.turn(), pool:
+            if is_training:  # of what threads draw in turn with ``fast``
+                seed_generators(int(copy.deepcopy(items[0].rng).integers(2**63)), every=False)
             # In shares of one, so that an interrupt or a failure waits for trainings that have begun alone.
             return spread(costs, count, lambda share: pool.submit(there, share))

@@ -22,13 +22,7 @@ NO_MODEL: Final = np.empty(0, dtype=np.float32)
 
 
 class SpreadingExecutor(ABC):
-    """Trains and evaluates by workers: threads, processes or actors.
-
-    Parameters
-    ----------
-    setup : TrainingSetup
-    device : where the workers compute, in torch's words
-    """
+    """Trains and evaluates by workers: threads, processes or actors."""
 
     fingerprint: str
     max_batch: int
@@ -51,7 +45,7 @@ class SpreadingExecutor(ABC):
         return evaluated(jobs, self._run, self._scores)
 
     def _scores(self, chunks: Sequence[Chunk]) -> list[FloatArray]:
-        return self._computed(chunks, [float(one.size) for one in chunks])
+        return self._computed(chunks, [float(one.stop - one.start) for one in chunks])
 
     @abstractmethod
     def _computed(self, jobs: Sequence[Any], costs: Sequence[float]) -> list[Any]:

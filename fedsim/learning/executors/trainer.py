@@ -69,6 +69,11 @@ class Trainer:
                 self.then()
             return found
 
+    def computed(self, jobs: Sequence[Any], first: int = 0) -> list[Any]:
+        """Return the results of jobs in one turn; that of the first of them has this place."""
+        with self.turn():
+            return [self.compute(job, place) for place, job in enumerate(jobs, first)]
+
     def train(self, job: TrainingJob, *, seeds: bool = True) -> TrainingResult:
         """Return what a client learns; without ``seeds`` generators are left alone, which threads share."""
         batches = self.drawing.batches(job)

@@ -50,11 +50,9 @@ class Worker:
         """Return what trainings and chunks give that begin with the models at these places."""
         if self._failed:
             return self._failed
-        trainer = self._executor.trainer
         started = [job._replace(base=models[place]) for job, place in zip(jobs, places, strict=True)]
         try:
-            with trainer.turn():
-                return [trainer.compute(job, number) for number, job in enumerate(started)]
+            return self._executor.trainer.computed(started)
         except Exception as error:
             return portable(error)
 

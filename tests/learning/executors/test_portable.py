@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 from fedsim.learning import MLP, LocalTraining, TrainingSetup
-from fedsim.learning.executors.portable import Segment, by_value, from_bytes, portable
+from fedsim.learning.executors.portable import by_value, from_bytes, in_shared_memory, portable
 from fedsim.learning.executors.worker import Worker
 
 
 def test_arrays_in_a_segment_are_read_as_they_were_and_their_memory_is_freed():
     def shared():
-        held = Segment([np.arange(3), np.arange(5.0).reshape(1, 5), np.zeros(0, np.float32)])
-        first, second, third = held.shared.thing()
+        held = in_shared_memory([np.arange(3), np.arange(5.0).reshape(1, 5), np.zeros(0, np.float32)])
+        first, second, third = held.thing()
         assert (first.tolist(), second.tolist(), third.shape) == ([0, 1, 2], [[0, 1, 2, 3, 4]], (0,))
-        assert held.shared.places[1][0] % 64 == 0
+        assert held.places[1][0] % 64 == 0
         with pytest.raises(ValueError, match="read-only"):
             first[0] = 1
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from fedsim.code_digest import is_builtin
 from fedsim.errors import FedsimError
 from fedsim.learning.evaluation import Evaluation
-from fedsim.learning.executors.batches import Drawing, Samples
+from fedsim.learning.executors.batches import Batches, Drawing, Samples
 from fedsim.learning.executors.contracts import (
     EvaluationJob,
     TrainingJob,
@@ -21,12 +21,13 @@ from fedsim.learning.executors.contracts import (
     check_cpu,
     check_mapped,
     fingerprint_with,
+    most_trainings,
 )
 from fedsim.learning.executors.objective import Objective
 from fedsim.learning.executors.own_code import named_faults
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.stacked.step import ModelsOfSlots, refused_unless_mapped
-from fedsim.learning.executors.stacked.training import SlotTraining, UnlikeError
+from fedsim.learning.executors.stacked.training import SlotTraining
 from fedsim.learning.executors.trainer import Trainer, one_thread
 from fedsim.learning.executors.trials import check_alike, checked_print
 from fedsim.learning.models.flat_module import build_flat
@@ -40,8 +41,8 @@ _VECTOR: Final = 16
 """Smallest number of slots of a model that needs batches in their own size."""
 _SLOT_BYTES: Final = 2**30
 """Memory of models, gradients and optimiser states of all slots."""
-_RESULT_BYTES: Final = 2**28
-"""Memory of the results of one call."""
+_MOST_JOBS: Final = 1024
+"""Most trainings of one call."""
 _TOLERANCE: Final = {"float32": 1e-4, "bfloat16": 0.2}
 """Largest difference from one by one, relative to the largest difference of a training."""
 _BATCH_BYTES: Final = 2**25
@@ -73,8 +74,7 @@ class StackedExecutor:
         fitting = _SLOT_BYTES // (size * (5 + states + setup.algorithm.corrects))
         self._few = min(_FEW, max(1, fitting))
         self._most = min(_MOST, max(1, fitting // _FEW) * self._few)
-        kept = size * (1 + states * local.keep_optimizer_state)
-        self.max_batch = max(self._most, min(1024, _RESULT_BYTES // kept))
+        self.max_batch = most_trainings(setup, flat.layout, _MOST_JOBS)
         self._flat, self._setup, self._objective = flat, setup, Objective(setup)
         self._samples = Samples(data)
         if local.batch_size * (each := self._samples.input_bytes) > _BATCH_BYTES:
@@ -104,9 +104,7 @@ class StackedExecutor:
             batches = [self._drawing.batches(job) for job in jobs]
             passes = -(-len(jobs) // self._most)
             slots = -(-len(jobs) // (passes * self._few)) * self._few
-            try:
-                return self._training(slots).train(jobs, batches)
-            except UnlikeError:
+            if not self._training(slots).is_sound(_sizes(batches)):
                 self._trainings[slots] = self._training(self._few)
             return self._trainings[slots].train(jobs, batches)
 
@@ -137,7 +135,9 @@ class StackedExecutor:
         def mapped(jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
             with torch.no_grad(), refused_unless_mapped():
                 training = SlotTraining(self._models(self._few), self._samples, setup)
-                return training.train(jobs, [self._drawing.batches(job) for job in jobs])
+                batches = [self._drawing.batches(job) for job in jobs]
+                training.is_sound(_sizes(batches))
+                return training.train(jobs, batches)
 
         with one_thread(setup), named_faults(setup):
             trainer = Trainer(setup)
@@ -159,6 +159,10 @@ class StackedExecutor:
         """Compute on one thread, so that every sum has one order."""
         with one_thread(self._setup), torch.no_grad():
             yield
+
+
+def _sizes(batches: Sequence[Batches]) -> set[int]:
+    return {size for one in batches for size in one.sizes.tolist()}
 
 
 def _in_float32(_: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

@@ -60,13 +60,10 @@ class _Recorder(TorchDispatchMode):
     def node_of(self, one: Any) -> Any:
         """Return what made a tensor; one that nothing here has made is a constant."""
         if isinstance(one, Tensor) and id(one) not in self._nodes:
-            self._note(one, self.constant(one))
+            name = f"constant_{len(vars(self.constants))}"
+            setattr(self.constants, name, one)
+            self._note(one, self.graph.get_attr(name))
         return self._nodes[id(one)] if isinstance(one, Tensor) else one
-
-    def constant(self, one: Tensor) -> fx.Node:
-        name = f"constant_{len(vars(self.constants))}"
-        setattr(self.constants, name, one)
-        return self.graph.get_attr(name)
 
     def _note(self, one: Tensor, node: fx.Node) -> None:
         self._nodes[id(one)] = node
@@ -91,11 +88,6 @@ def recorded(
     _without_needless(graph)
     _without_turns(graph)
     _without_needless(graph)
-    for node in graph.nodes:
-        if _is(node, "view") and all(one.op == "get_attr" for one in node.all_input_nodes):
-            given = fx.node.map_arg(node.args, lambda one: getattr(recorder.constants, str(one.target)))
-            with graph.inserting_before(node):
-                _exchange(node, recorder.constant(node.target(*given, **node.kwargs)))
     draws = [node for node in graph.nodes if _is(node, "draw")]
     for node in graph.nodes:
         if node.op == "call_function":
@@ -145,8 +137,6 @@ def _without_needless(graph: fx.Graph) -> None:
             factor = node.args[1] if _name(node) == "mul" and node not in changed else None
             if same or (isinstance(factor, int | float) and factor == 1):
                 _exchange(node, first)
-            elif _turns(node) and _turns(first):
-                _exchange(node, cast(fx.Node, first.args[0]))
     for node in reversed(graph.nodes):
         lasts = node.op in ("placeholder", "output") or _is(node, "write") or _is(node, "draw")
         if not node.users and not lasts:

@@ -32,7 +32,7 @@ class ModelsOfSlots:
     """
 
     def __init__(self, flat: FlatModule, slots: int, objective: Objective, autocast: torch.dtype | None) -> None:
-        self._module, self._objective, self._autocast = flat.module, objective, autocast
+        self._module, self.objective, self._autocast = flat.module, objective, autocast
         self.is_softmax = objective.is_softmax
         self.slots, self.count, self.numbers = slots, flat.layout.parameters, rows_of(slots, flat.vector.numel())
         own, parameters = dict(flat.module.named_buffers()), list(flat.module.named_parameters())
@@ -45,7 +45,7 @@ class ModelsOfSlots:
         self._arrays = [piece.view(slots, *shape) for piece, shape in zip(split, self._shapes, strict=True)]
         self.trained, self.buffers = self._arrays[: self._trained], self._arrays[self._trained :]
         self._arrays += [one.repeat(slots, *[1] * one.dim()) for _, one in frozen]
-        self._steps: dict[int, Run] = {}
+        self.steps: dict[int, Run] = {}
         self.draws = _Draws(slots)
 
     def record(self, images: Tensor, weights: Tensor, targets: Tensor) -> bool:
@@ -54,33 +54,29 @@ class ModelsOfSlots:
         example = images, weights, targets
         with own_generators(0), _attention_in_parts(), refused_unless_mapped():
             run, draws = recorded(self._step, self._arrays, example, self.draws.drawing)
-        self._steps[images.shape[1]] = run
+        self.steps[images.shape[1]] = run
         return draws
 
     def step(self, images: Tensor, weights: Tensor, targets: Tensor) -> Sequence[Tensor]:
         """Return the gradients of `trained`, log-probabilities or losses of samples, and the buffers afterwards."""
-        return self._steps[images.shape[1]](images, weights, targets)
+        return self.steps[images.shape[1]](images, weights, targets)
 
-    def mixes(self, images: Tensor, targets: Tensor) -> tuple[bool, bool]:
-        """Return whether one of several images changes the scores of the others, and whether losses do."""
+    def mixes(self, images: Tensor, *, sizes: bool) -> tuple[bool, Tensor]:
+        """Return whether samples have other scores beside others, or in smaller batches if asked, and the scores."""
         self._module.train()
-        other = images.clone()
+        other, count = images.clone(), len(images)
         # Tokens are whole numbers from 0 on; 0 and 1 are in every vocabulary.
         other[-1] = -other[-1] + 0.25 if other.is_floating_point() else (other[-1] == 0).long()
-        with own_generators(0), torch.no_grad(), _attention_in_parts():
-            numbers = [0.1 * torch.randn(shape) for shape in self._shapes]
-            scores, changed = (self._scores(numbers, one)[0] for one in (images, other))
-            return not torch.equal(scores[:-1], changed[:-1]), self._objective.mixes_samples(scores, targets)
+        whole, beside = map(self._tried_scores, (images, other))
+        if not torch.equal(whole[:-1], beside[:-1]):
+            return True, whole
+        near, fewer = _NEAR * whole.abs().max(), range(1, count, max(1, count // _MOST_SIZES)) if sizes else ()
+        parts = ((whole[:size], self._tried_scores(images[:size].clone())) for size in fewer)
+        return any((one - other).abs().max() > near for one, other in parts), whole
 
-    def depends_on_size(self, images: Tensor) -> bool:
-        """Return whether samples have other scores in smaller batches."""
-        numbers = [0.1 * torch.randn(shape, generator=torch.Generator().manual_seed(0)) for shape in self._shapes]
-        count, found = len(images), list[Tensor]()
-        for size in (count, *range(1, count, max(1, count // _MOST_SIZES))):
-            with own_generators(0), torch.no_grad(), _attention_in_parts():
-                found.append(self._scores(numbers, images[:size].clone())[0])
-        near = _NEAR * found[0].abs().max()
-        return any((one - found[0][: len(one)]).abs().max() > near for one in found)
+    def _tried_scores(self, images: Tensor) -> Tensor:
+        with own_generators(0), torch.no_grad(), _attention_in_parts():
+            return self._scores([0.1 * torch.randn(shape) for shape in self._shapes], images)[0]
 
     def _scores(self, numbers: Sequence[Tensor], images: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Return the scores of the module of one slot, shape (n, classes), and its buffers afterwards."""
@@ -91,7 +87,7 @@ class ModelsOfSlots:
         return scores.float(), buffers
 
     def _step(self, *given: Tensor) -> list[Tensor]:
-        objective, (*arrays, images, weights, targets) = self._objective, given
+        objective, (*arrays, images, weights, targets) = self.objective, given
         own = [one.detach().requires_grad_() for one in arrays[: self._trained]]
         with torch.enable_grad():
             scores, after = vmap(self._scores, randomness="different")([*own, *arrays[self._trained :]], images)

@@ -12,7 +12,6 @@ from fedsim.arrays import FloatArray, IntArray, Vector, read_only
 from fedsim.errors import FedsimError
 from fedsim.learning.executors.batches import Batches, Samples
 from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
-from fedsim.learning.executors.objective import tried
 from fedsim.learning.executors.optimizers import Optimizer
 from fedsim.learning.executors.spreading import unlike
 from fedsim.learning.executors.stacked.step import ModelsOfSlots
@@ -25,10 +24,6 @@ _WIDTH: Final = 8
 """Batches are filled up to a multiple of this number of samples, so that activations of all slots are aligned alike."""
 _IDLE: Final = -1
 """In place of a batch: the slot has none at that step."""
-
-
-class UnlikeError(Exception):
-    """A step has other bits in this many slots than in few."""
 
 
 class SlotTraining:
@@ -44,7 +39,7 @@ class SlotTraining:
     ) -> None:
         self._models, self._samples, self._setup, self._few = models, samples, setup, few
         self._optimizer = Optimizer(models.numbers[:, : models.count], setup, models.trained)
-        self._recorded, self._checked = set[int](), set[int]()
+        self._checked = set[int]()
         self.padded_to: int | None = few.padded_to if few else self._find_padding()
 
     def train(self, jobs: Sequence[TrainingJob], batches: Sequence[Batches]) -> list[TrainingResult]:
@@ -61,8 +56,6 @@ class SlotTraining:
         models, slots, padded_to = self._models, range(len(jobs)), self.padded_to
         table = _Batches(batches, padded_to or self._setup.local.batch_size)
         which, sizes = table.timeline(models.slots, padded_to)
-        for size in sorted(set(sizes.tolist())):  # NumPy's `unique` imports its masked arrays
-            self._check(size)
         unlikes, places = unlike(jobs)
         bases = list(map(tensor, unlikes))
         for slot, place in enumerate(places):
@@ -125,63 +118,59 @@ class SlotTraining:
 
     def _find_padding(self) -> int | None:
         """Return the size that all batches are filled up to, or None if the model needs them in their own size."""
-        count = self._samples.count
-        mixes, losses_mix = self._models.mixes(*self._samples.batch(tensor(tried(count))))
-        if losses_mix:
+        padded = -(-self._setup.local.batch_size // _WIDTH) * _WIDTH
+        images, targets = self._samples.batch(tensor(np.linspace(0, self._samples.count - 1, padded).astype(np.int64)))
+        sizes = own_name(self._setup.model) is not None and not self._models.buffers
+        mixes, scores = self._models.mixes(images, sizes=sizes)
+        spread = slice(None, None, padded // _WIDTH)
+        if self._models.objective.mixes_samples(scores[spread], targets[spread]):
             raise FedsimError(
                 f"learning.task: losses of {type(self._setup.task).__name__} depend on the other samples of a batch, "
                 "which the executor 'stacked' fills up; allowed: the executors 'sequential' and 'processes'"
             )
-        size = self._setup.local.batch_size
-        padded = -(-size // _WIDTH) * _WIDTH
-        own = own_name(self._setup.model) is not None
-        if (
-            self._models.buffers
-            or mixes
-            or (own and self._models.depends_on_size(self._samples.batch(tensor(np.arange(padded) % count))[0]))
-        ):
-            self._record(size)
+        if self._models.buffers or mixes:
+            self._record(self._setup.local.batch_size)
             return None
         return None if self._record(padded) else padded
 
     def _record(self, size: int) -> bool:
         """Record a step on batches of a size; return whether it draws at random."""
-        self._recorded.add(size)
         return self._models.record(*self._example(size, self._models.slots))
 
-    def _check(self, size: int) -> None:
-        """Refuse a step on batches of a size that has other bits in another slot, or in another number of slots."""
-        if size in self._checked:
-            return
-        if size not in self._recorded:
-            self._record(size)
-        if self._few is None:
-            if self._bits(size, 1) is None:
+    def is_sound(self, sizes: set[int]) -> bool:
+        """Return whether steps on batches of some sizes have the bits that they have in few slots.
+
+        Refuse a step that has other bits in another place among few.
+        """
+        few, sizes = self._few, ({self.padded_to} if self.padded_to else sizes) - self._checked
+        if few is not None:
+            few.is_sound(sizes)
+        different = few._models.slots if few is not None else 1
+        for size in sorted(sizes):
+            if size not in self._models.steps:
+                self._record(size)
+            here = self._bits(size, different)
+            there = few._bits(size, different) if few is not None else here[:1]
+            if torch.equal(here, there.expand_as(here)):
+                self._checked.add(size)
+            elif few is not None:
+                return False
+            else:
                 raise FedsimError(
                     f"learning.model: a step on {size} samples has other bits in another place of the executor "
                     "'stacked'; allowed: the executors 'sequential' and 'processes'"
                 )
-        else:
-            self._few._check(size)
-            different = self._few._models.slots
-            here, there = self._bits(size, different), self._few._bits(size, different)
-            if here is None or there is None or not torch.equal(here, there):
-                raise UnlikeError
-        self._checked.add(size)
+        return True
 
-    def _bits(self, size: int, different: int) -> Tensor | None:
-        """Return the bits of a step on as many different samples and models, shape (different, n).
-
-        They are None if slots with the same samples and models have other bits.
-        """
+    def _bits(self, size: int, different: int) -> Tensor:
+        """Return the bits of a step on as many different samples and models over and over, shape (m, different, n)."""
         models = self._models
         numbers = 0.1 * torch.randn((different, models.numbers.shape[1]), generator=torch.Generator().manual_seed(0))
         models.numbers.copy_(numbers.repeat(models.slots // different, 1))
         models.draws.begin([slot % different for slot in range(models.slots)])
         found = models.step(*self._example(size, different))
         bits = torch.cat([one.float().reshape(models.slots, -1) for one in found], dim=1).view(torch.int32)
-        bits = bits.view(-1, different, bits.shape[1])
-        return bits[0] if torch.equal(bits, bits[:1].expand_as(bits)) else None
+        return bits.view(-1, different, bits.shape[1])
 
     def _example(self, size: int, different: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return images, weights and targets of a batch for each slot, as many different ones as asked for."""
