@@ -3,20 +3,19 @@
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Never, Self
+from typing import Any, Final, Literal, Never, Self
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError, suggest
+from fedsim.inputs.arrow import Column, numbers_of, texts_of
 from fedsim.inputs.tables.content import as_numbers, as_texts, read_content
 from fedsim.inputs.tables.header import NUMBER, UNITS, Name, Unit, meant
 from fedsim.inputs.tables.reading import counted, note
 from fedsim.units import Bound
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _DECIMAL_COMMA: Final = r"^[+-]?\d+,\d+(?:[eE][+-]?\d+)?$"
 _THOUSANDS: Final = r"^\s*[+-]?\d{1,3},\d{3}\s*$"
@@ -31,9 +30,7 @@ Missing = Literal["refused", "nan"]
 class Table:
     """A table that a field of a scenario names; rows are counted from 1 in messages, without the header."""
 
-    def __init__(
-        self, columns: "Mapping[str, NDArray[Any] | pa.ChunkedArray]", where: str, *, decimal_comma: bool = False
-    ) -> None:
+    def __init__(self, columns: Mapping[str, Column], where: str, *, decimal_comma: bool = False) -> None:
         self.columns, self.where, self._decimal_comma = dict(columns), where, decimal_comma
         self._read: dict[str, NDArray[Any] | pa.StringArray] = {}
 
@@ -77,7 +74,7 @@ class Table:
     def unit(self, name: str) -> Unit | None:
         return Name.of(self.called(name)).unit
 
-    def values(self, name: str) -> "NDArray[Any] | pa.StringArray":
+    def values(self, name: str) -> NDArray[Any] | pa.StringArray:
         found = self.called(name)
         if found not in self._read:
             try:
@@ -176,8 +173,6 @@ class Table:
         """Return the place of each row's text among the different texts of a column, and these by their first rows."""
         import pyarrow.compute as pc
 
-        from fedsim.inputs.arrow import numbers_of, texts_of
-
         values = self._names(name)
         texts = texts_of(self.texts(name).tolist()) if isinstance(values, np.ndarray) else values
         # The same name may be written with an accent of its own, as files of another system are.
@@ -210,7 +205,7 @@ class Table:
         values = self._names(name)
         return isinstance(values, np.ndarray) and values.dtype.kind == "f"
 
-    def _names(self, name: str) -> "NDArray[Any] | pa.StringArray":
+    def _names(self, name: str) -> NDArray[Any] | pa.StringArray:
         """Return the values of a column, as texts where whole numbers are longer than numbers of a computer."""
         values = self.values(name)
         is_long = isinstance(values, np.ndarray) and values.dtype.kind == "f" and (np.abs(values) >= _GREATEST).any()

@@ -3,21 +3,21 @@
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError
+from fedsim.inputs.arrow import numbers_of
+from fedsim.inputs.tables.content import as_texts
 from fedsim.inputs.tables.header import NUMBER, UNITS, Unit
 from fedsim.inputs.tables.reading import current, note
 from fedsim.inputs.tables.table import Table
 from fedsim.units import SECONDS, Bound
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 After = Literal["repeat", "hold", "none"]
 """What follows the last row: the table again, its last value for ever, or nothing."""
@@ -86,8 +86,6 @@ class Instants:
 
 def instants(table: Table, name: str, given: Unit | None = None, least: float = -np.inf) -> Instants:
     """Return the instants of a column, whose unit its name or the scenario states; seconds by default."""
-    import pyarrow as pa
-
     values = table.values(name)
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
         kept = table.columns[table.called(name)]
@@ -155,7 +153,6 @@ def _of_numbers(table: Table, name: str, given: Unit | None, least: float) -> In
 
 def _with_date(table: Table, name: str) -> Table | None:
     """Return a table whose instants have the dates of another column, if there are hours and such a column."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     found = table.find("date")
@@ -164,9 +161,8 @@ def _with_date(table: Table, name: str) -> Table | None:
         return None
     if not pc.all(pc.match_substring_regex(hours, _CLOCK.pattern), min_count=0).as_py():
         return None
-    days = pc.replace_substring_regex(pc.cast(table.columns[found], pa.string()), r"[ T]00:00:00(\.0+)?$", "")
-    joined = pc.binary_join_element_wise(pc.utf8_trim_whitespace(days.combine_chunks()), hours, "T")
-    return Table({table.called(name): pa.chunked_array([joined])}, table.where)
+    days = pc.replace_substring_regex(as_texts(table.columns[found]), r"[ T]00:00:00(\.0+)?$", "")
+    return Table({table.called(name): pc.binary_join_element_wise(days, hours, "T")}, table.where)
 
 
 def origin_of(table: Table, times: list[Instants], origin: float | str | None) -> float:
@@ -227,12 +223,9 @@ def followed(table: Table, owner: IntArray, times: Instants, *columns: NDArray[A
     return picked(np.lexsort((value, owner)), owner, value, *others)
 
 
-def _of_dates(values: "NDArray[Any] | pa.StringArray") -> tuple[FloatArray, Kind, bool] | None:
+def _of_dates(values: NDArray[Any] | pa.StringArray) -> tuple[FloatArray, Kind, bool] | None:
     """Return us since 1970 of dates that are all written as ISO 8601 says, and whether all have a zone or none."""
-    import pyarrow as pa
     import pyarrow.compute as pc
-
-    from fedsim.inputs.arrow import numbers_of
 
     for zoned in (False, True):
         kind = pa.timestamp("us", "UTC") if zoned else pa.timestamp("us")
