@@ -214,8 +214,8 @@ class Column(Component):
     def values(self, clients: int, streams: Streams, field: str) -> FloatArray:
         table = Table.read(self.path, field)
         row = owned(table, clients, "one").row
-        unit, own = (Name.of(name).unit for name in (field.rpartition(".")[2], self.column))
-        if unit and own is None:
+        unit = Name.of(field.rpartition(".")[2]).unit
+        if unit and table.unit(self.column) is None:
             note(table.where, f"{self.column} is read in the unit of the field, {unit.of}: its name states none")
         return table.numbers(self.column, _ANY, to=unit, rows=row)
 

@@ -101,6 +101,8 @@ def _sessions(devices: Iterable[tuple[str, Iterable[Message]]], where: str) -> C
     for guid, found in devices:
         messages = list(found)
         times = [_date(instant, guid) for instant, _ in messages]
+        if len({one.tzinfo is None for one in times}) > 1:
+            raise DataError(f"device {guid}: some instants have a zone and others none; allowed: all or none of them")
         order = sorted(range(len(times)), key=times.__getitem__)
         moved += sum(place != at for place, at in enumerate(order))
         period = (times[order[-1]] - times[order[0]]).total_seconds() if order else 0.0

@@ -102,7 +102,7 @@ class Table:
     def cell(self, name: str, row: int) -> str:
         value = self.columns[self.called(name)][row]
         value = value.as_py() if hasattr(value, "as_py") else value.item()
-        return "nothing" if value is None or value in ("", "nan") else repr(value)
+        return "nothing" if value is None or str(value) in ("", "nan") else repr(value)
 
     def numbers(
         self,
@@ -179,10 +179,10 @@ class Table:
         encoded = pc.utf8_normalize(texts, "NFC").dictionary_encode(null_encoding="encode")
         return numbers_of(encoded.indices).astype(np.int64), encoded.dictionary.to_pylist()
 
-    def codes(self, name: str, labels: Sequence[str], absent: int) -> IntArray:
-        """Return the place of each row's text among some labels, and a number where there is nothing."""
+    def codes(self, name: str, labels: Sequence[str]) -> IntArray:
+        """Return the place of each row's text among some labels, and -1 where there is nothing."""
         place, there = self.labels(name)
-        known: dict[str | None, int] = {None: absent, **{label: code for code, label in enumerate(labels)}}
+        known: dict[str | None, int] = {None: -1, **{label: code for code, label in enumerate(labels)}}
         there = [label and label.lower() for label in there]
         for number, label in enumerate(there):
             if label not in known:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.errors import DataError
 from fedsim.inputs.arrow import numbers_of
 from fedsim.inputs.tables.content import as_texts
 from fedsim.inputs.tables.header import NUMBER, UNITS, Unit
@@ -116,6 +115,8 @@ def instants(table: Table, name: str, given: Unit | None = None, least: float = 
         note(
             table.where, f"{table.called(name)} is read as hours and minutes of a day; minutes and seconds are 00:12:30"
         )
+    if kind == "clock" and (days := table.find("weekday", "day_of_week", "dow", "day")):
+        note(table.where, f"{days} is not read: hours are those of each day, or of the days in a column date")
     zoned = {"local": False, "date": True}.get(kind)
     return Instants(np.array([instant for instant, _ in found])[place], "date" if kind == "local" else kind, zoned)
 
@@ -127,7 +128,8 @@ def _of_numbers(table: Table, name: str, given: Unit | None, least: float) -> In
     for unit in ("s", "ms", "us", "ns") if stated in (None, UNITS["s"]) else ("s",):
         first, last = (one * UNITS[unit].over for one in _SINCE_1970_S)
         if there.size and first <= there.min() and there.max() < last:
-            note(table.where, f"{table.called(name)} is read as {unit} since 1970, by its size")
+            what = unit if stated in (None, UNITS["s"]) else "a time"
+            note(table.where, f"{table.called(name)} is read as {what} since 1970, by its size")
             return Instants(np.rint(number * (1e6 / UNITS[unit].over)), "date")
     if there.size and there.min() < _SINCE_1970_S[0] <= there.max() < _SINCE_1970_S[1]:
         # Seconds of a run among those since 1970, or the other way round.
@@ -179,7 +181,7 @@ def origin_of(table: Table, times: list[Instants], origin: float | str | None) -
         note(table.where, "the run begins at 00:00 (origin names another hour)")
     if kind != "date":
         return origin or 0.0
-    first, run = min(float(np.nanmin(one.value)) for one in times if one.value.size), current()
+    first, run = float(np.nanmin(np.concatenate([one.value for one in times]))), current()
     if origin is not None:
         if first >= _SINCE_1970_S[0] * 1e6 and _of_digits(np.array([origin])) is not None:
             table.refuse(f"origin: {origin:.0f} is not allowed; allowed: a date in quotes, or seconds since 1970")
@@ -271,10 +273,7 @@ def _of_text(text: str | None) -> tuple[float, Kind | None]:
 
 
 def _date(us: float) -> str:
-    try:
-        return datetime.fromtimestamp(us / 1e6, UTC).isoformat().replace("+00:00", "Z")
-    except (ValueError, OverflowError, OSError):
-        raise DataError(f"an instant {us / 1e6:g} s after 1970 is not allowed; allowed: years 1 to 9999") from None
+    return f"{np.datetime64(round(us), 'us')}Z".replace(".000000", "")
 
 
 _WORDS: Final = {"seconds": "seconds", "date": "dates", "local": "dates", "clock": "hours of a day"}

@@ -117,6 +117,7 @@ def test_mobiperf_has_rates_of_both_directions(tmp_path):
             "device a: '2020-01-",
         ),
         ("t.json", json.dumps({"0": {"guid": "a", "messages": "noon\twifi"}}), "device a: 'noon' is not allowed"),
+        ("t.csv", "guid,time,state\na,2020-01-28,wifi\na,2020-01-28T01Z,4g\n", "device a: some instants have a zone"),
         ("t.json", json.dumps({"a": {"isSuccess": True, "ready_time": [[1]]}}), "device a: no numbers in isSuccess"),
         ("t.csv", "guid,time,state\na,2020-01-28 00:00:00,wifi\na,2020-01-28 00:00:01,on\n", "state, row 2: 'on'"),
         ("t.json", json.dumps([{"client": 0}]), "is JSON of no known layout; allowed: FLASH"),
