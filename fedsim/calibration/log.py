@@ -119,8 +119,9 @@ def _columns(table: Table) -> dict[str, NDArray[Any]]:
             bound = SECONDS if name.endswith("_s") else NUMBER
             missing: Missing = "nan" if name in (*DURATIONS, "samples") else "refused"
             found[name] = table.numbers(name, bound, least=least, missing=missing)
-    if "work" in found and (wrong := np.flatnonzero(np.clip(found["work"], 0.0, MOST_WORK) != found["work"])).size:
-        table.refuse_cell("work", int(wrong[0]), f"shares of the local work, 0 to {MOST_WORK:g}")
+    if "work" in found:
+        beyond = np.clip(found["work"], 0.0, MOST_WORK) != found["work"]
+        table.refuse_first("work", beyond, f"shares of the local work, 0 to {MOST_WORK:g}")
     if "round" in found:
         found["round"] = table.whole("round").astype(np.float64)
     for name, known, absent in _LABELS:
@@ -144,8 +145,7 @@ def _fill_phases(table: Table, found: Mapping[str, NDArray[Any]]) -> None:
     delivered = found.get("outcome", np.full(table.rows, Outcome.DELIVERED)) == Outcome.DELIVERED
     for name in found.keys() & set(DURATIONS):
         empty = np.isnan(found[name])
-        if (wrong := np.flatnonzero(empty & delivered)).size:
-            table.refuse_cell(name, int(wrong[0]), "numbers of at least 0 where a participation was delivered")
+        table.refuse_first(name, empty & delivered, "numbers of at least 0 where a participation was delivered")
         found[name][empty] = 0.0
 
 
@@ -167,8 +167,7 @@ def _ends(table: Table) -> dict[str, FloatArray]:
         end = end.after(start)
     begins = origin_of(table, [start, end], None)
     for names, one in zip(_TIMES, (start, end), strict=True):
-        if (empty := np.flatnonzero(np.isnan(one.value))).size:
-            table.refuse_cell(table.called(*names), int(empty[0]), "numbers or dates")
+        table.refuse_first(table.called(*names), np.isnan(one.value), "numbers or dates")
     return {"start_s": start.since(begins), "end_s": end.since(begins)}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import DataError, suggest
 from fedsim.inputs.arrow import Column, numbers_of, texts_of
 from fedsim.inputs.tables.content import as_numbers, as_texts, read_content
@@ -51,8 +51,17 @@ class Table:
     def refuse_cell(self, name: str, row: int, allowed: str) -> Never:
         self.refuse(f"{self.called(name)}, row {row + 1}: {self.cell(name, row)} is not allowed; allowed: {allowed}")
 
+    def refuse_first(self, name: str, wrong: BoolArray, allowed: str, rows: IntArray | None = None) -> None:
+        """Refuse the first cell of a column for which a mask is true, if any, or of some of its rows."""
+        if wrong.any():
+            first = int(np.flatnonzero(wrong)[0])
+            self.refuse_cell(name, first if rows is None else int(rows[first]), allowed)
+
     def note(self, count: int, what: str) -> None:
         counted(self.where, count, what)
+
+    def note_of(self, name: str, what: str) -> None:
+        note(self.where, f"{self.called(name)} {what}")
 
     def find(self, *names: str) -> str | None:
         """Return the first of some columns that the table has; refuse a name that two columns may mean."""
@@ -140,8 +149,7 @@ class Table:
             (~absent & (np.isinf(chosen) | (chosen < least)), allowed),
             (outside, f"{allowed}, {bound.words()}"),
         ):
-            if wrong.any():
-                self.refuse_cell(name, int(taken[np.flatnonzero(wrong)[0]]), words)
+            self.refuse_first(name, wrong, words, taken)
         return chosen
 
     def _check_twins(self, found: str, values: FloatArray) -> None:
@@ -164,9 +172,7 @@ class Table:
 
     def whole(self, name: str, least: int = 0, allowed: str = "whole numbers from 0") -> IntArray:
         values = self._floats(name)
-        wrong = ~((values >= least) & (values == np.rint(values)) & (values < _GREATEST))
-        if wrong.any():
-            self.refuse_cell(name, int(np.flatnonzero(wrong)[0]), allowed)
+        self.refuse_first(name, ~((values >= least) & (values == np.rint(values)) & (values < _GREATEST)), allowed)
         return values.astype(np.int64)
 
     def labels(self, name: str) -> tuple[IntArray, list[str | None]]:
@@ -184,9 +190,7 @@ class Table:
         place, there = self.labels(name)
         known: dict[str | None, int] = {None: -1, **{label: code for code, label in enumerate(labels)}}
         there = [label and label.lower() for label in there]
-        for number, label in enumerate(there):
-            if label not in known:
-                self.refuse_cell(name, int(np.flatnonzero(place == number)[0]), ", ".join(labels))
+        self.refuse_first(name, np.array([label not in known for label in there], dtype=bool)[place], ", ".join(labels))
         return np.array([known[label] for label in there], dtype=np.int64)[place]
 
     def texts(self, name: str) -> NDArray[Any]:

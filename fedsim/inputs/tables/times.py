@@ -105,18 +105,15 @@ def instants(table: Table, name: str, given: Unit | None = None, least: float = 
         for one, (_, kind) in enumerate(found)
         if labels[one] is not None and (kind is None or (kind != found[0][1] and len(kinds) > 1))
     ]
-    if unlike:
-        # A word among seconds, before seconds among dates.
-        odd = next((one for one in unlike if not re.match(NUMBER, labels[one] or "")), unlike[0])
-        allowed = "seconds, dates such as 2024-03-01T10:00:00+01:00, all with a zone or all without, or 22:00"
-        table.refuse_cell(name, int(np.flatnonzero(place == odd)[0]), allowed)
+    # A word among seconds, before seconds among dates.
+    odd = [one for one in unlike if not re.match(NUMBER, labels[one] or "")] or unlike
+    allowed = "seconds, dates such as 2024-03-01T10:00:00+01:00, all with a zone or all without, or 22:00"
+    table.refuse_first(name, np.isin(place, odd[:1]), allowed)
     kind = kinds.pop() if kinds else "seconds"
     if kind == "clock" and not any(label and label.count(":") > 1 for label in labels):
-        note(
-            table.where, f"{table.called(name)} is read as hours and minutes of a day; minutes and seconds are 00:12:30"
-        )
+        table.note_of(name, "is read as hours and minutes of a day; minutes and seconds are 00:12:30")
     if kind == "clock" and (days := table.find("weekday", "day_of_week", "dow", "day")):
-        note(table.where, f"{days} is not read: hours are those of each day, or of the days in a column date")
+        table.note_of(days, "is not read: hours are those of each day, or of the days in a column date")
     zoned = {"local": False, "date": True}.get(kind)
     return Instants(np.array([instant for instant, _ in found])[place], "date" if kind == "local" else kind, zoned)
 
@@ -129,27 +126,24 @@ def _of_numbers(table: Table, name: str, given: Unit | None, least: float) -> In
         first, last = (one * UNITS[unit].over for one in _SINCE_1970_S)
         if there.size and first <= there.min() and there.max() < last:
             what = unit if stated in (None, UNITS["s"]) else "a time"
-            note(table.where, f"{table.called(name)} is read as {what} since 1970, by its size")
+            table.note_of(name, f"is read as {what} since 1970, by its size")
             return Instants(np.rint(number * (1e6 / UNITS[unit].over)), "date")
     if there.size and there.min() < _SINCE_1970_S[0] <= there.max() < _SINCE_1970_S[1]:
         # Seconds of a run among those since 1970, or the other way round.
         late = number >= _SINCE_1970_S[0]
         wrong = late if late.sum() * 2 <= late.size else number < _SINCE_1970_S[0]
-        table.refuse_cell(name, int(np.flatnonzero(wrong)[0]), "seconds of a run in all rows, or since 1970 in all")
+        table.refuse_first(name, wrong, "seconds of a run in all rows, or since 1970 in all")
     if stated is None and (days := _of_digits(there)) is not None:
-        note(table.where, f"{table.called(name)} is read as dates such as 20240301, by its size")
+        table.note_of(name, "is read as dates such as 20240301, by its size")
         value = np.full(number.size, np.nan)
         value[np.isfinite(number)] = days
-        if (none := np.flatnonzero(np.isnan(value) & np.isfinite(number))).size:
-            table.refuse_cell(name, int(none[0]), "days that there are, such as 20240301")
+        table.refuse_first(name, np.isnan(value) & np.isfinite(number), "days that there are, such as 20240301")
         return Instants(value, "date", zoned=False)
     number = table.numbers(name, SECONDS, to=UNITS["s"], given=given, least=least, missing="nan")
     if stated is None and there.size:
-        note(table.where, f"{table.called(name)} is read as seconds: its name states no unit")
+        table.note_of(name, "is read as seconds: its name states no unit")
     if table.find("date") not in (None, table.called(name)):
-        note(
-            table.where, f"{table.called('date')} is not read: {table.called(name)} has seconds, and no hours of a day"
-        )
+        table.note_of("date", f"is not read: {table.called(name)} has seconds, and no hours of a day")
     return Instants(number, "seconds")
 
 

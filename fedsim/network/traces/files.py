@@ -118,17 +118,13 @@ class RateFile(Settings):
         if np.isnan(rate_bps).all():
             table.refuse(f"{table.called(self.rate)}: it has no value in any row; allowed: at least one")
         if unit is None and table.unit(self.rate) is None:
-            note(table.where, f"{table.called(self.rate)} is read as bit/s: neither its name nor unit states another")
-        times = None
+            table.note_of(self.rate, "is read as bit/s: neither its name nor unit states another")
         if self.time is not None:
-            given = None if self.time_unit is None else UNITS[self.time_unit]
-            times = instants(table, self.time, given)
-        if times is not None:
-            return _pieces(table, self.time or "", owner, times.at(row), rate_bps[row])
+            times = instants(table, self.time, None if self.time_unit is None else UNITS[self.time_unit])
+            return _pieces(table, self.time, owner, times.at(row), rate_bps[row])
         if (unread := table.find(*TIMES)) is not None:
-            note(table.where, f"{unread} is not read: each row lasts step_s = {self.step_s:g} s")
-        if (unknown := np.flatnonzero(np.isnan(rate_bps))).size:
-            table.refuse_cell(self.rate, int(unknown[0]), "numbers of at least 0 in rows of equal length")
+            table.note_of(unread, f"is not read: each row lasts step_s = {self.step_s:g} s")
+        table.refuse_first(self.rate, np.isnan(rate_bps), "numbers of at least 0 in rows of equal length")
         rows, step_s = row[np.argsort(owner, kind="stable")], self.step_s or 0.0
         parts = np.split(rows, np.flatnonzero(np.diff(np.sort(owner))) + 1)
         return [(np.arange(part.size + 1, dtype=np.float64) * step_s, rate_bps[part]) for part in parts]
