@@ -97,9 +97,10 @@ def _is_state(state: str) -> bool:
 
 def _sessions(devices: Iterable[tuple[str, Iterable[Message]]], where: str) -> Columns:
     rows: list[tuple[str, ...]] = []
-    moved, open_ended = 0, 0
+    moved, open_ended, seen = 0, 0, _CACHE_BEGINS.isoformat()
     for guid, found in devices:
         messages = list(found)
+        seen = messages[0][0] if messages else seen
         times = [_date(instant, guid) for instant, _ in messages]
         if len({one.tzinfo is None for one in times}) > 1:
             raise DataError(f"device {guid}: some instants have a zone and others none; allowed: all or none of them")
@@ -122,7 +123,7 @@ def _sessions(devices: Iterable[tuple[str, Iterable[Message]]], where: str) -> C
         rows += [(guid, *_NO_SESSION)] if len(rows) == before else []
     counted(where, moved, "messages come before the one above them: messages are sorted")
     counted(where, open_ended, "sessions go on at the last message of a device: they end there, and FLASH omits them")
-    return _of_sessions(rows, where, "devices are never locked, charging and on WiFi")
+    return _of_sessions(rows, where, "devices are never locked, charging and on WiFi", seen)
 
 
 def _cached(found: dict[str, dict[str, Any]], where: str) -> Columns:
@@ -137,12 +138,12 @@ def _cached(found: dict[str, dict[str, Any]], where: str) -> Columns:
                 f"device {guid}: no numbers in isSuccess, trace_start, trace_end, ready_time: {error}"
             ) from None
         rows += [(guid, *span, str(period_s)) for span in times] or [(guid, *_NO_SESSION)]
-    return _of_sessions(rows, where, "devices have no session")
+    return _of_sessions(rows, where, "devices have no session", _CACHE_BEGINS.isoformat())
 
 
-def _of_sessions(rows: list[tuple[str, ...]], where: str, without: str) -> Columns:
+def _of_sessions(rows: list[tuple[str, ...]], where: str, without: str, seen: str) -> Columns:
     """Return the columns of sessions; a device without one keeps its place, and does not move the first session."""
-    begin = min((start for _, start, *_ in rows if start), default=_CACHE_BEGINS.isoformat())
+    begin = min((start for _, start, *_ in rows if start), default=seen)
     counted(where, sum(not start for _, start, *_ in rows), without)
     return as_columns(_SPANS, [row if row[1] else (row[0], begin, begin, "1.0") for row in rows])
 

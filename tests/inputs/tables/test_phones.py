@@ -70,6 +70,8 @@ def test_phones_of_flash_are_there_while_locked_charging_and_on_wifi(tmp_path, n
 def test_a_phone_without_a_session_keeps_its_place(tmp_path, phones):
     path = written(tmp_path / "t.json", json.dumps(dict(reversed(phones.items()))))
     assert online(path, [0, 19, 21]) == [[0, 1], [0, 1], [0, 0]]
+    none = written(tmp_path / "n.json", json.dumps({name: STATES["1"] for name in "01"}))
+    assert online(none, [0], origin="2020-01-28T00:00:00") == [[0, 0]]
 
 
 def test_a_session_that_is_as_long_as_the_time_of_its_device_never_ends(tmp_path):

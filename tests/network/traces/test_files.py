@@ -106,7 +106,7 @@ def test_tables_that_hold_no_rates_are_refused(folder, text, options, said):
         ("", "it has 0 lines"),
         ("1\nx\n", "line 2: 'x' is not allowed"),
         ("1\n-2\n", "line 2: '-2' is not allowed"),
-        ("3\n2\n", "line 2: 2 ms comes before the line above"),
+        ("3\n\n2\n", "line 3: 2 ms comes before the line above"),
         ("1 2\n3 4\n", "line 1: '1 2' is not allowed; a packet-delivery file has whole milliseconds, one number"),
         ("1\n\n0.5 1.2\n", "line 3: '0.5 1.2' is not allowed"),
         ("0.0 1.5\n", "line 1: '0.0 1.5' is not allowed; .* and the path of a table ends in .csv"),
