@@ -242,16 +242,8 @@ def test_hours_go_over_midnight_past_a_row_without_one(tmp_path):
         ("client,time,x_m,y_m\n0,12-31 10:00,0,0\n", {}, "time, row 1: '12-31 10:00' is not allowed"),
         ("client,time,x_m,y_m\n0,2016-12-31T23:59:60Z,0,0\n", {}, "time, row 1: .* is not allowed"),
         ("client,time,x_m,y_m\n0,24:30,0,0\n", {}, "time, row 1: '24:30' is not allowed"),
-        (
-            "client,date,x_m,y_m\n0,20240228,0,0\n0,20240230,0,0\n",
-            {},
-            "date, row 2: '20240230' is not allowed; .* there",
-        ),
-        (
-            "client,date,x_m,y_m\n0,20240301,0,0\n",
-            {"origin": 20240302},
-            "origin: 20240302 is not allowed; .* in quotes",
-        ),
+        ("client,date,x_m,y_m\n0,20240228,0,0\n0,20240230,0,0\n", {}, "date, row 2: '20240230' is not .* that there"),
+        ("client,date,x_m,y_m\n0,20240301,0,0\n", {"origin": 20240302}, "origin: 20240302 is not .*: a date in quotes"),
         ("client,time,x_m,y_m\n0,2024-03-01,0,0\n", {"origin": "2024-03-01T00:00Z"}, "a zone in it and in the table's"),
         ("client,time,x_m,y_m\n0,2024-03-01,0,0\n", {"origin": "2025-03-01"}, "all rows are of instants before it"),
     ],

@@ -84,11 +84,7 @@ def test_each_packet_counts_once_until_its_timestamp(stamps):
         ("t,r\n0,1\n1e-12,1\n", {}, "t, row 2: '1e-12' is not allowed"),
         ("t,rr\n0,1\n1,1\n", {}, r"there is no column 'r' \(did you mean 'rr'\?\); its columns: t, rr"),
         ("t,r\n0,1\n1,1\n", {"trace": "who"}, "there is no column 'who'"),
-        (
-            "t,r,who\n0,1,a\n1,1,\n",
-            {"trace": "who"},
-            "who, row 2: nothing is not allowed; allowed: .* names in all rows",
-        ),
+        ("t,r,who\n0,1,a\n1,1,\n", {"trace": "who"}, "who, row 2: nothing is not allowed; .* names in all rows"),
         ("t,r_kbps\n0,1\n1,1\n", {"rate": "r_kbps", "unit": "Mbit/s"}, "r_kbps: its name states another unit"),
         ("t,r\n10:00,1\n2024-03-01T10:00:00,1\n", {}, "t, row 2: .* is not allowed; allowed: seconds, dates such as"),
         ("t,r\n", {}, "it has 0 rows"),
