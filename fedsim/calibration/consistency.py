@@ -65,10 +65,10 @@ def _of(columns: Mapping[str, NDArray[Any]], rows: IntArray) -> dict[str, NDArra
     return {name: column[rows] for name, column in columns.items()}
 
 
-def numbered(column: NDArray[Any]) -> tuple[tuple[str, ...], IntArray]:
-    """Return the different entries of a column as text, and the number of each row's, shape (n,)."""
+def numbered(column: NDArray[Any]) -> tuple[NDArray[Any], IntArray]:
+    """Return the different entries of a column, numbers or texts, and the number of each row's, shape (n,)."""
     entries, number = np.unique(column if column.dtype.kind in "biuf" else column.astype(str), return_inverse=True)
-    return tuple(entries.astype(str).tolist()), number.astype(np.int64)
+    return entries, number.astype(np.int64)
 
 
 def _together(columns: Iterable[NDArray[Any]]) -> IntArray:

@@ -26,6 +26,7 @@ _FEWEST: Final = 10
 _NUMBERS: Final = (*DURATIONS, "round", "start_s", "end_s", "queue_s", "work", "samples")
 _LABELS: Final = (("outcome", Outcome.labels(), int(Outcome.DELIVERED)), ("cut_in", PHASES, NOT_CUT))
 """Columns of labels, with the code of an empty cell, and of all rows where the column is missing."""
+_TIMES: Final = ("start_s", "start"), ("end_s", "end")
 _LEAST_WORK: Final = 1e-9
 _MUCH_WORK: Final = 2.0
 """Share of the local work that few logs have in the median, and numbers of epochs and per cent all have."""
@@ -118,21 +119,21 @@ def _columns(table: Table) -> dict[str, NDArray[Any]]:
             bound = SECONDS if name.endswith("_s") else NUMBER
             missing: Missing = "nan" if name in (*DURATIONS, "samples") else "refused"
             found[name] = table.numbers(name, bound, least=least, missing=missing)
-    if "work" in found and (wrong := np.flatnonzero(np.clip(found["work"], 0.0, MOST_WORK) != found["work"])).size:
-        table.refuse_cell("work", int(wrong[0]), f"shares of the local work, 0 to {MOST_WORK:g}")
+    if "work" in found:
+        beyond = np.clip(found["work"], 0.0, MOST_WORK) != found["work"]
+        table.refuse_first("work", beyond, f"shares of the local work, 0 to {MOST_WORK:g}")
     if "round" in found:
         found["round"] = table.whole("round").astype(np.float64)
     for name, known, absent in _LABELS:
         if table.find(name) is not None:
-            found[name] = table.codes(name, known, absent)
+            code = table.codes(name, known)
             if name == "outcome":
-                empty = sum(text is None for text in table.texts(name))
-                table.note(empty, "rows have no outcome: they are taken to have delivered")
+                table.note(int((code < 0).sum()), "rows have no outcome: they are taken to have delivered")
+            found[name] = np.where(code < 0, absent, code)
     _fill_phases(table, found)
     if table.find("class") is not None:
         found["class"] = table.texts("class")
-        empty = sum(text is None for text in found["class"])
-        table.note(empty, "rows have no class: they are of one of their own, None")
+        table.note(found["class"].tolist().count(None), "rows have no class: they are of one of their own, None")
     if (client := table.find(*IDS)) is not None:
         ids, labels = identified(table, client)
         found["client"] = ids if labels is None else np.array(labels)[ids]
@@ -144,34 +145,30 @@ def _fill_phases(table: Table, found: Mapping[str, NDArray[Any]]) -> None:
     delivered = found.get("outcome", np.full(table.rows, Outcome.DELIVERED)) == Outcome.DELIVERED
     for name in found.keys() & set(DURATIONS):
         empty = np.isnan(found[name])
-        if (wrong := np.flatnonzero(empty & delivered)).size:
-            table.refuse_cell(name, int(wrong[0]), "numbers of at least 0 where a participation was delivered")
+        table.refuse_first(name, empty & delivered, "numbers of at least 0 where a participation was delivered")
         found[name][empty] = 0.0
 
 
 def _not_read(table: Table) -> list[str]:
     """Return the columns that say nothing here, but for those of fedsim's own table."""
-    names = (*_NUMBERS, *(name for name, _, _ in _LABELS), "start", "end", "class")
-    read = {found for name in names if (found := table.find(name))} | {table.find(*IDS)}
+    names = (*_NUMBERS, *(name for name, _, _ in _LABELS), "class")
+    read = {table.find(*some) for some in (*((name,) for name in names), *_TIMES, IDS)}
     own = {column.name for column in PARTICIPATIONS.columns}
     return [name for name in table.columns if name not in read | own and "." not in name]
 
 
 def _ends(table: Table) -> dict[str, FloatArray]:
     """Return starts and ends, in seconds from the first of them on where they are dates; none without both."""
-    if not (table.find("start") and table.find("end")):
+    if not all(table.find(*names) for names in _TIMES):
         return {}
-    times = {name: instants(table, name) for name in ("start", "end")}
-    if times["start"].kind == "clock" or times["start"].dated:
-        name = table.called(*IDS)
-        owner = table.labels(name)[0]
-        times["start"] = times["start"].by_days(table, owner)
-        times["end"] = times["end"].after(times["start"])
-    begins = origin_of(table, [*times.values()], None)
-    for name, one in times.items():
-        if (empty := np.flatnonzero(np.isnan(one.value))).size:
-            table.refuse_cell(name, int(empty[0]), "numbers or dates")
-    return {f"{name}_s": one.since(begins) for name, one in times.items()}
+    start, end = (instants(table, table.called(*names)) for names in _TIMES)
+    if start.kind == "clock" or start.dated:
+        start = start.by_days(table, table.labels(table.called(*IDS))[0])
+        end = end.after(start)
+    begins = origin_of(table, [start, end], None)
+    for names, one in zip(_TIMES, (start, end), strict=True):
+        table.refuse_first(table.called(*names), np.isnan(one.value), "numbers or dates")
+    return {"start_s": start.since(begins), "end_s": end.since(begins)}
 
 
 def _log(
@@ -189,8 +186,9 @@ def _log(
     if "outcome" not in columns:
         notes.append("outcome missing: every participation is taken to have delivered")
     numbers = {name: columns[name] for name in _NUMBERS if name in columns}
-    names, client = numbered(columns["client"])
-    groups, group = numbered(columns["class"]) if "class" in columns else (("all",), np.zeros(size, dtype=np.int64))
+    entries, client = numbered(columns["client"])
+    names = tuple(entries.astype(str).tolist())
+    groups, group = numbered(columns.get("class", np.full(size, "all")))
     outcome, cut_in = (columns.get(name, np.full(size, absent)) for name, _, absent in _LABELS)
     spent_s = _spent(numbers, size, where, notes)
     if not numbers.keys() & set(DURATIONS):
@@ -210,7 +208,7 @@ def _log(
         client=client,
         group=group,
         names=names,
-        groups=groups,
+        groups=tuple(groups.astype(str).tolist()),
         round=numbers["round"].astype(np.int64) if "round" in numbers else None,
         start_s=numbers.get("start_s"),
         end_s=numbers.get("end_s"),

@@ -1,20 +1,28 @@
 """Arrays of NumPy and of Arrow as one another, by their buffers; Arrow's own conversions import pandas, slowly."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+Column: TypeAlias = NDArray[Any] | pa.Array | pa.ChunkedArray
+Columns: TypeAlias = dict[str, Column]
+"""Columns of a table by name."""
+
 
 def texts_of(values: Sequence[str | None]) -> pa.StringArray:
     """Return an Arrow array of strings; None is null."""
-    encoded = [b"" if value is None else value.encode() for value in values]
-    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    plain = [value or "" for value in values]
+    content = "".join(plain).encode()
+    sizes = [len(one) for one in plain]
+    if sum(sizes) != len(content):
+        sizes = [len(one.encode()) for one in plain]
+    ends = np.cumsum([0, *sizes], dtype=np.int32)
     there = np.packbits(np.array([value is not None for value in values], dtype=bool), bitorder="little")
-    buffers = [pa.py_buffer(there), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
-    return pa.Array.from_buffers(pa.string(), len(encoded), buffers)
+    buffers = [pa.py_buffer(there), pa.py_buffer(ends), pa.py_buffer(content)]
+    return pa.Array.from_buffers(pa.string(), len(plain), buffers)
 
 
 def numbers_of(array: pa.Array | pa.ChunkedArray) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from fedsim.answers import Contract, Free, Numbers, shaped
 from fedsim.arrays import FloatArray, normal_quantile
 from fedsim.inputs.paths import InputPath
-from fedsim.inputs.tables import Table, note, owned
+from fedsim.inputs.tables import Table, owned
 from fedsim.inputs.tables.header import Name
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
@@ -214,9 +214,9 @@ class Column(Component):
     def values(self, clients: int, streams: Streams, field: str) -> FloatArray:
         table = Table.read(self.path, field)
         row = owned(table, clients, "one").row
-        unit, own = (Name.of(name).unit for name in (field.rpartition(".")[2], self.column))
-        if unit and own is None:
-            note(table.where, f"{self.column} is read in the unit of the field, {unit.of}: its name states none")
+        unit = Name.of(field.rpartition(".")[2]).unit
+        if unit and table.unit(self.column) is None:
+            table.note_of(self.column, f"is read in the unit of the field, {unit.of}: its name states none")
         return table.numbers(self.column, _ANY, to=unit, rows=row)
 
     def limits(self) -> None:

@@ -55,12 +55,13 @@ def test_parquet_with_labels_and_nulls_is_read_alike(tmp_path):
 
 
 def test_without_phases_the_whole_time_is_an_uplink(tmp_path):
-    columns = whole(downlink_s=None, compute_s=None, uplink_s=None)
+    columns = whole(downlink_s=None, compute_s=None, uplink_s=None, start=range(ROWS))
     log = read_log(written(tmp_path / "log.csv", **columns))
     assert np.isnan(log.spent_s[:2]).all()
     assert log.spent_s[UPLINK].tolist() == [3.0, 4.0, 5.0] * 4
     assert log.cut_in[-1] == UPLINK
-    assert "the whole participation is taken" in log.notes[0]
+    assert "columns not read: start" in log.notes[0]
+    assert "the whole participation is taken" in log.notes[1]
 
 
 def test_the_least_that_is_needed(tmp_path):

@@ -70,10 +70,7 @@ def archive(path, member, method=zipfile.ZIP_STORED, name="a.npy"):
 
 CLAIMS = {
     "as it is": (npy(), None),
-    "10^12 numbers": (
-        npy(shape="(1000000000000,)"),
-        r"'a.npy' claims float64 of shape \(1000000000000,\), 8000000000000",
-    ),
+    "10^12 numbers": (npy(shape="(1000000000000,)"), r"'a.npy' claims float64 of shape \(1.*,\), 8000000000000"),
     "a shape whose product passes 64 bits": (npy(shape="(4294967296, 4294967296, 4)"), "claims float64"),
     "fewer numbers": (npy(shape="(2,)"), "holds 24 bytes"),
     "a length below 0": (npy(shape="(-3,)"), "lengths of at least 0"),

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from scipy import stats
 
 from fedsim.errors import DataError
+from fedsim.inputs.tables import reading
 from fedsim.per_client import CLIENT_LAWS
 from fedsim.per_client.laws import Choice, Column, LogNormal, Normal, Uniform
 from fedsim.streams import Streams
@@ -90,7 +91,9 @@ def test_a_unit_in_the_name_of_a_column_is_made_that_of_the_field(tmp_path):
     path.write_text("device_ms,delay (ms),samples_per_ms\n7,20,3\n8,500,4\n")
     law = {name: Column(column=name, path=str(path)) for name in ("delay (ms)", "Delay", "samples_per_ms")}
     assert law["delay (ms)"].values(2, Streams(0), "network.delay_s").tolist() == [0.02, 0.5]
-    assert law["Delay"].values(2, Streams(0), "network.delay_s").tolist() == [0.02, 0.5]
+    with reading() as run:
+        assert law["Delay"].values(2, Streams(0), "network.delay_s").tolist() == [0.02, 0.5]
+    assert "in the unit of the field" not in "".join(run.notes)
     with pytest.raises(DataError, match="samples_per_ms is in no unit of samples/s; allowed"):
         law["samples_per_ms"].values(2, Streams(0), "a.samples_per_s")
     assert law["delay (ms)"].values(2, Streams(0), "a.load").tolist() == [20, 500], "a field without a unit"

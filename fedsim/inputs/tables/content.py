@@ -5,21 +5,21 @@ import io
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from fedsim.errors import DataError
 from fedsim.inputs.archives import arrays_of_npz, unpacked
+from fedsim.inputs.arrow import Column, Columns, known_of, numbers_of, texts_of
 from fedsim.inputs.files import shortened
 from fedsim.inputs.pickles import unpickled
 from fedsim.inputs.tables.header import NUMBER
 from fedsim.inputs.tables.phones import of_pickle
 from fedsim.inputs.tables.published import CARS, HEAD, LAST_STEP, of_columns, published
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from fedsim.lazy import without_collections
 
 TABLES: Final = (".csv", ".tsv", ".parquet", ".npz", ".json")
 """Suffixes of tables, in any case; ``.gz`` may follow."""
@@ -50,9 +50,7 @@ def is_car_data(path: str | Path, where: str) -> bool:
     return False
 
 
-def read_content(
-    path: str | Path, where: str, contact_with: str | None = None
-) -> "tuple[dict[str, NDArray[Any] | pa.ChunkedArray], bool]":
+def read_content(path: str | Path, where: str, contact_with: str | None = None) -> tuple[Columns, bool]:
     """Return the columns of a table, and whether a comma may stand before decimals; those of CSV are texts."""
     suffix = suffix_of(path)
     if suffix in _OTHERS:
@@ -66,7 +64,9 @@ def read_content(
         if suffix in (".pkl", ".pickle") or (not suffix and _PICKLE.match(content)):
             return dict(of_pickle(unpickled(content, where))), False
         text = content if CARS.match(content[:HEAD]) else utf8(content)
-        if (found := published(text, contact_with, where)) is not None:
+        with without_collections():
+            found = published(text, contact_with, where)
+        if found is not None:
             return found, False
         columns, decimal_comma = _csv(text, "\t" if suffix == ".tsv" else "")
         return of_columns(columns, where), decimal_comma
@@ -76,8 +76,7 @@ def read_content(
         raise DataError(f"{where}: cannot be read: {str(error) or type(error).__name__}") from error
 
 
-def _parquet(content: bytes) -> "dict[str, pa.ChunkedArray]":
-    import pyarrow as pa
+def _parquet(content: bytes) -> dict[str, pa.ChunkedArray]:
     from pyarrow import parquet
 
     with parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True) as file:
@@ -88,8 +87,7 @@ def _parquet(content: bytes) -> "dict[str, pa.ChunkedArray]":
     return dict(zip(_apart(table.column_names), table.columns, strict=True))
 
 
-def _csv(content: bytes, delimiter: str) -> "tuple[dict[str, pa.ChunkedArray], bool]":
-    import pyarrow as pa
+def _csv(content: bytes, delimiter: str) -> tuple[dict[str, pa.ChunkedArray], bool]:
     from pyarrow import csv as arrow
 
     content = _without_comments(content).rstrip(b"\r\n") + b"\n"
@@ -175,17 +173,12 @@ def _apart(names: list[str]) -> list[str]:
     return stripped
 
 
-def as_numbers(
-    values: "NDArray[Any] | pa.ChunkedArray", *, decimal_comma: bool = False
-) -> "NDArray[Any] | pa.StringArray":
+def as_numbers(values: Column, *, decimal_comma: bool = False) -> NDArray[Any] | pa.StringArray:
     """Return float64 with NaN for nothing, `datetime64` in us, or texts without blanks around and null for nothing.
 
     Texts that are numbers, all of them, are read as these.
     """
-    import pyarrow as pa
     import pyarrow.compute as pc
-
-    from fedsim.inputs.arrow import known_of, numbers_of
 
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
@@ -213,12 +206,9 @@ def as_numbers(
     return texts
 
 
-def as_texts(values: "NDArray[Any] | pa.ChunkedArray") -> "pa.StringArray":
+def as_texts(values: Column) -> pa.StringArray:
     """Return texts without blanks around, and null for nothing."""
-    import pyarrow as pa
     import pyarrow.compute as pc
-
-    from fedsim.inputs.arrow import texts_of
 
     texts = texts_of(values.astype(str).tolist()) if isinstance(values, np.ndarray) else values.cast(pa.string())
     texts = pc.utf8_trim_whitespace(texts)

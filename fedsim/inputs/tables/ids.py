@@ -103,8 +103,7 @@ def identified(table: Table, name: str, least: int = 0) -> tuple[IntArray, list[
     if odd.any():
         # Of numbers among names and names among numbers, the fewer.
         which = np.argmax(odd == (odd.sum() * 2 <= odd.size))
-        row = int(np.flatnonzero(place == which)[0])
-        table.refuse_cell(name, row, "whole numbers from 0 in all rows, or names in all rows")
+        table.refuse_first(name, place == which, "whole numbers from 0 in all rows, or names in all rows")
     return place, cast(list[str], labels)
 
 

@@ -8,16 +8,15 @@ import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from fedsim.errors import DataError
+from fedsim.inputs.arrow import Columns, texts_of
 from fedsim.inputs.tables.reading import counted, note
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Message = tuple[str, str]
 """Instant and state."""
@@ -39,7 +38,7 @@ _NO_SESSION: Final = ("", "", "")
 _STATES: Final = "'2020-01-28 00:00:00', a tab and a state, such as wifi, 4g, screen_lock or 80%"
 
 
-def of_json(content: bytes, where: str) -> "dict[str, pa.ChunkedArray]":
+def of_json(content: bytes, where: str) -> Columns:
     """Return the columns of a file of JSON."""
     try:
         found = json.loads(content)
@@ -58,7 +57,7 @@ def of_json(content: bytes, where: str) -> "dict[str, pa.ChunkedArray]":
     raise DataError("is JSON of no known layout; allowed: FLASH (messages or ready_time), MobiPerf (tcp_speed_results)")
 
 
-def of_states(columns: "dict[str, pa.ChunkedArray]", where: str) -> "dict[str, pa.ChunkedArray]":
+def of_states(columns: dict[str, pa.ChunkedArray], where: str) -> Columns:
     """Return the spans of FLASH's states in a table; columns of another table as they are."""
     names = {name.lower(): name for name in columns}
     guid = next((names[name] for name in ("guid", "client", "device", "id") if name in names), None)
@@ -96,12 +95,15 @@ def _is_state(state: str) -> bool:
     return state.lower() in _CHANGES or (state.endswith("%") and state[:-1].replace(".", "", 1).isdigit())
 
 
-def _sessions(devices: Iterable[tuple[str, Iterable[Message]]], where: str) -> "dict[str, pa.ChunkedArray]":
+def _sessions(devices: Iterable[tuple[str, Iterable[Message]]], where: str) -> Columns:
     rows: list[tuple[str, ...]] = []
-    moved, open_ended = 0, 0
+    moved, open_ended, seen = 0, 0, _CACHE_BEGINS.isoformat()
     for guid, found in devices:
         messages = list(found)
+        seen = messages[0][0] if messages else seen
         times = [_date(instant, guid) for instant, _ in messages]
+        if len({one.tzinfo is None for one in times}) > 1:
+            raise DataError(f"device {guid}: some instants have a zone and others none; allowed: all or none of them")
         order = sorted(range(len(times)), key=times.__getitem__)
         moved += sum(place != at for place, at in enumerate(order))
         period = (times[order[-1]] - times[order[0]]).total_seconds() if order else 0.0
@@ -121,10 +123,10 @@ def _sessions(devices: Iterable[tuple[str, Iterable[Message]]], where: str) -> "
         rows += [(guid, *_NO_SESSION)] if len(rows) == before else []
     counted(where, moved, "messages come before the one above them: messages are sorted")
     counted(where, open_ended, "sessions go on at the last message of a device: they end there, and FLASH omits them")
-    return _of_sessions(rows, where, "devices are never locked, charging and on WiFi")
+    return _of_sessions(rows, where, "devices are never locked, charging and on WiFi", seen)
 
 
-def _cached(found: dict[str, dict[str, Any]], where: str) -> "dict[str, pa.ChunkedArray]":
+def _cached(found: dict[str, dict[str, Any]], where: str) -> Columns:
     rows: list[tuple[str, ...]] = []
     for guid, entry in found.items():
         try:
@@ -136,12 +138,12 @@ def _cached(found: dict[str, dict[str, Any]], where: str) -> "dict[str, pa.Chunk
                 f"device {guid}: no numbers in isSuccess, trace_start, trace_end, ready_time: {error}"
             ) from None
         rows += [(guid, *span, str(period_s)) for span in times] or [(guid, *_NO_SESSION)]
-    return _of_sessions(rows, where, "devices have no session")
+    return _of_sessions(rows, where, "devices have no session", _CACHE_BEGINS.isoformat())
 
 
-def _of_sessions(rows: list[tuple[str, ...]], where: str, without: str) -> "dict[str, pa.ChunkedArray]":
+def _of_sessions(rows: list[tuple[str, ...]], where: str, without: str, seen: str) -> Columns:
     """Return the columns of sessions; a device without one keeps its place, and does not move the first session."""
-    begin = min((start for _, start, *_ in rows if start), default=_CACHE_BEGINS.isoformat())
+    begin = min((start for _, start, *_ in rows if start), default=seen)
     counted(where, sum(not start for _, start, *_ in rows), without)
     return as_columns(_SPANS, [row if row[1] else (row[0], begin, begin, "1.0") for row in rows])
 
@@ -158,7 +160,7 @@ def _speeds(entry: dict[str, Any]) -> Any:
     return entry.get("tcp_speed_results", values.get("tcp_speed_results") if isinstance(values, dict) else None)
 
 
-def _throughput(entries: list[dict[str, Any]], where: str) -> "dict[str, pa.ChunkedArray]":
+def _throughput(entries: list[dict[str, Any]], where: str) -> Columns:
     """Return a row for each sample of a measurement, the downlink's and the uplink's in columns of their own."""
     rows: list[tuple[str, ...]] = []
     others = failed = 0
@@ -208,10 +210,6 @@ def of_pickle(found: object) -> dict[str, NDArray[Any]]:
         raise DataError(f"each of FedScale's devices has {needed}: {error}") from None
 
 
-def as_columns(names: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> "dict[str, pa.ChunkedArray]":
-    import pyarrow as pa
-
-    from fedsim.inputs.arrow import texts_of
-
+def as_columns(names: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> dict[str, pa.StringArray]:
     columns = list(zip(*rows, strict=True)) or [()] * len(names)
-    return {name: pa.chunked_array([texts_of(cells)]) for name, cells in zip(names, columns, strict=True)}
+    return {name: texts_of(cells) for name, cells in zip(names, columns, strict=True)}

@@ -4,29 +4,31 @@ Contacts give a row ``client, start_s, end_s`` for each end of one; car data a r
 vehicle and step, with ``last_step_s``; movements such a row for each place at which a node begins, turns or stops.
 """
 
-import io
 import math
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
-from xml.etree import ElementTree
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from operator import itemgetter
+from typing import Final
+from xml.parsers import expat
+
+import numpy as np
+import pyarrow as pa
 
 from fedsim.errors import DataError, suggest
-from fedsim.inputs.tables.phones import as_columns, of_json, of_states
+from fedsim.inputs.arrow import Columns, known_of, texts_of
+from fedsim.inputs.tables.phones import of_json, of_states
 from fedsim.inputs.tables.reading import counted
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _N: Final = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _EVENTS: Final = re.compile(rb"(?m)^[ \t]*[\d.eE+-]+[ \t]+CONN[ \t]")
 """A line of a contact, among the first ones of a file."""
-_EVENT: Final = re.compile(rf"({_N})\s+CONN\s+(\S+)\s+(\S+)\s+(up|down)", re.IGNORECASE)
+_EVENT: Final = rf"(?i)(?P<at>{_N})\s+CONN\s+(?P<one>[^\s#]+)\s+(?P<other>[^\s#]+)\s+(?P<change>up|down)"
 _MOVES: Final = re.compile(rb"\A(\s*#[^\n]*\n|\s)*\$(node_\(|ns_\s+at)")
-_MOVE: Final = re.compile(
-    rf"\$node_\((\w+)\)\s+set\s+([XYZ])_\s+([+-]?{_N})|"
-    rf'\$ns_\s+at\s+({_N})\s+"\$node_\((\w+)\)\s+setdest\s+([+-]?{_N})\s+([+-]?{_N})\s+({_N})"'
-)
+_NODE: Final = r"\$node_\((?P<node>[^)\s#]+)\)"
+_PLACE: Final = rf"{_NODE}\s+set\s+(?P<axis>[XYZ])_\s+(?P<place>[+-]?{_N})"
+_GOAL: Final = rf'"{_NODE}\s+setdest\s+(?P<x>[+-]?{_N})\s+(?P<y>[+-]?{_N})\s+(?P<speed>{_N})"'
+_ORDER: Final = rf"\$ns_\s+at\s+(?P<at>{_N})\s+{_GOAL}"
 _OF_NO_NODE: Final = re.compile(r'|(\$ns_ at \S+ ")?\$god_ set-dist .*|set god_ .*|.*create-god.*')
 _JSON: Final = re.compile(rb"\A\s*[\[{]")
 CARS: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*<(?:[?!].*?<)?fcd-export", re.DOTALL)
@@ -40,7 +42,7 @@ LAST_STEP: Final = "last_step_s"
 """Column of floating car data: the last instant of the file, with vehicles or without."""
 
 
-def published(content: bytes, contact_with: str | None, where: str) -> "dict[str, pa.ChunkedArray] | None":
+def published(content: bytes, contact_with: str | None, where: str) -> Columns | None:
     """Return the columns of a file in one of these layouts; None for another file."""
     if _EVENTS.search(content[:HEAD]):
         return _contacts(content, contact_with, where)
@@ -57,12 +59,9 @@ def published(content: bytes, contact_with: str | None, where: str) -> "dict[str
     return None
 
 
-def of_columns(columns: "dict[str, pa.ChunkedArray]", where: str) -> "dict[str, pa.ChunkedArray]":
+def of_columns(columns: dict[str, pa.ChunkedArray], where: str) -> Columns:
     """Return the columns of SUMO's or FLASH's tables; those of another table as they are."""
-    import pyarrow as pa
     import pyarrow.compute as pc
-
-    from fedsim.inputs.arrow import texts_of
 
     if not CAR_COLUMNS.keys() <= columns.keys():
         return of_states(columns, where)
@@ -78,28 +77,32 @@ def of_columns(columns: "dict[str, pa.ChunkedArray]", where: str) -> "dict[str, 
     names = {**CAR_COLUMNS, "vehicle_speed": SPEED}
     cars = {names.get(name, name): values.filter(there) for name, values in columns.items()}
     last = str(times[len(times) - 1].as_py()) if len(times) else ""
-    return {**cars, LAST_STEP: pa.chunked_array([texts_of([last] * len(cars["client"]))])}
+    return {**cars, LAST_STEP: texts_of([last] * len(cars["client"]))}
 
 
-def _matched(content: bytes, allowed: str, pattern: re.Pattern[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the groups of a pattern in lines of text, refusing others; comments are left out."""
-    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
-        text = line.partition("#")[0].strip()
-        if found := pattern.fullmatch(text):
-            yield found.groups()
-        elif not _OF_NO_NODE.fullmatch(text := " ".join(text.split())):
-            raise DataError(f"line {number}: {text[:60]!r} is not allowed; allowed: {allowed}")
+def _matched(content: bytes, allowed: str, *patterns: str) -> list[list[list[str]]]:
+    """Return the groups of patterns in the lines that they fit, refusing other lines; comments are left out."""
+    import pyarrow.compute as pc
+
+    lines = texts_of(content.decode("utf-8", "replace").splitlines())
+    found = [pc.extract_regex(lines, rf"^\s*{pattern}\s*(?:#.*)?$") for pattern in patterns]
+    for number in np.flatnonzero(~np.any([known_of(one) for one in found], axis=0)).tolist():
+        text = " ".join(lines[number].as_py().partition("#")[0].split())
+        if not _OF_NO_NODE.fullmatch(text):
+            raise DataError(f"line {number + 1}: {text[:60]!r} is not allowed; allowed: {allowed}")
+    return [[group.to_pylist() for group in one.drop_null().flatten()] for one in found]
 
 
-def _contacts(content: bytes, contact_with: str | None, where: str) -> "dict[str, pa.ChunkedArray]":
-    begun: dict[tuple[str, str], str | None] = {}
-    renewed: dict[tuple[str, str], str] = {}
-    spans: list[tuple[str, str, str, str]] = []
+def _contacts(content: bytes, contact_with: str | None, where: str) -> Columns:
+    begun: dict[tuple[str, str], float | None] = {}
+    renewed: dict[tuple[str, str], float] = {}
+    spans: list[tuple[str, str, float, float]] = []
     unseen = again = 0
-    events = list(_matched(content, "TIME CONN a b up, or down", _EVENT))
-    for time_s, one, other, change in sorted(events, key=lambda event: float(event[0])):
+    [[times, ones, others, changes]] = _matched(content, "TIME CONN a b up, or down", _EVENT)
+    events = zip(map(float, times), ones, others, changes, strict=True)
+    for time_s, one, other, change in sorted(events, key=itemgetter(0)):
         pair = (one, other) if one < other else (other, one)
-        since_s, up = begun.get(pair, "0"), change.lower() == "up"
+        since_s, up = begun.get(pair, 0.0), change.lower() == "up"
         if pair in begun and up == (since_s is not None):
             again += 1
             renewed[pair] = time_s
@@ -107,50 +110,53 @@ def _contacts(content: bytes, contact_with: str | None, where: str) -> "dict[str
             begun[pair] = time_s
         else:
             unseen += pair not in begun
-            spans.append((*pair, str(since_s), time_s))
+            spans.append((*pair, since_s or 0.0, time_s))
             # An end may follow the next begin of the same instant.
             begun[pair] = time_s if renewed.get(pair) == time_s else None
             again -= begun[pair] is not None
     counted(where, unseen, "contacts have no begin: they last from 0 s on")
     counted(where, again, "events not used: a contact is up, or down, already")
-    lasting = [(*pair, time_s, "") for pair, time_s in begun.items() if time_s is not None]
-    nodes = dict.fromkeys(node for event in events for node in event[1:3])
-    if contact_with is not None and contact_with not in nodes:
-        some = ", ".join(sorted(nodes)[:5])
-        raise DataError(f"contact_with: there is no node {contact_with!r}{suggest(contact_with, nodes)}; nodes: {some}")
-    ends: dict[str, list[tuple[str, str]]] = {node: [] for node in nodes}
-    for one, other, *times in sorted([*spans, *lasting], key=lambda span: float(span[2])):
+    lasting = [(*pair, time_s, math.nan) for pair, time_s in begun.items() if time_s is not None]
+    ends: dict[str, list[tuple[float, float]]] = {node: [] for both in zip(ones, others, strict=True) for node in both}
+    if contact_with is not None and contact_with not in ends:
+        some = ", ".join(sorted(ends)[:5])
+        raise DataError(f"contact_with: there is no node {contact_with!r}{suggest(contact_with, ends)}; nodes: {some}")
+    for one, other, start_s, end_s in sorted([*spans, *lasting], key=itemgetter(2)):
         for node, peer in ((one, other), (other, one)):
             # What follows a contact that lasts for ever is within it.
-            if contact_with in (None, peer) and not (ends[node] and not ends[node][-1][1]):
-                ends[node].append((times[0], times[1]))
-    rows = [(node, *times) for node, several in ends.items() for times in several]
-    return as_columns(("client", "start_s", "end_s"), rows)
+            if contact_with in (None, peer) and not (ends[node] and math.isnan(ends[node][-1][1])):
+                ends[node].append((start_s, end_s))
+    return _of_nodes(ends, "start_s", "end_s")
 
 
-def _moves(content: bytes) -> "dict[str, pa.ChunkedArray]":
+def _of_nodes(rows: Mapping[str, Sequence[tuple[float, ...]]], *names: str) -> Columns:
+    """Return the columns of the rows of each node."""
+    client = texts_of(list(chain.from_iterable([node] * len(own) for node, own in rows.items())))
+    numbers = np.fromiter(chain.from_iterable(chain.from_iterable(rows.values())), np.float64)
+    return {"client": client, **dict(zip(names, numbers.reshape(-1, len(names)).T, strict=True))}
+
+
+def _moves(content: bytes) -> Columns:
     """Return the places of nodes that head for goals at a speed from an instant on, or until the next such order."""
     places: dict[str, dict[str, float]] = {}
-    orders: list[tuple[Any, ...]] = []
     allowed = '$node_(i) set X_ x and $ns_ at t "$node_(i) setdest x y speed"'
-    for placed, axis, place, at, node, *goal in _matched(content, allowed, _MOVE):
-        if placed:
-            places.setdefault(placed, {})[axis] = float(place)
-        else:
-            orders.append((float(at), node, *map(float, goal)))
-    nodes = [*places, *(order[1] for order in orders)]
-    if lost := [node for node in nodes if not {"X", "Y"} <= places.get(node, {}).keys()]:
+    placed, [times, nodes, *goals] = _matched(content, allowed, _PLACE, _ORDER)
+    for node, axis, place in zip(*placed, strict=True):
+        places.setdefault(node, {})[axis] = float(place)
+    if lost := [node for node in (*places, *nodes) if not {"X", "Y"} <= places.get(node, {}).keys()]:
         raise DataError(f"node {lost[0]} has no place; allowed: set X_ and Y_ of each node")
     ways = {node: [(0.0, place["X"], place["Y"])] for node, place in places.items()}
-    for time_s, node, x_m, y_m, speed in sorted(orders):
+    orders = zip(map(float, times), nodes, *(map(float, goal) for goal in goals), strict=True)
+    # Of two orders of an instant the one that stands below holds.
+    for time_s, node, x_m, y_m, speed in sorted(orders, key=itemgetter(0)):
         way = ways[node]
         here = _cut(way, time_s)
-        way.append((time_s, *here))
+        if way[-1] != (time_s, *here):
+            way.append((time_s, *here))
         apart_m = math.hypot(x_m - here[0], y_m - here[1])
         if speed > 0 and apart_m > 0:
             way.append((time_s + apart_m / speed, x_m, y_m))
-    rows = [(node, *map(repr, point)) for node, way in ways.items() for point in dict.fromkeys(way)]
-    return as_columns(("client", "time_s", "x_m", "y_m"), rows)
+    return _of_nodes(ways, "time_s", "x_m", "y_m")
 
 
 def _cut(way: list[tuple[float, float, float]], time_s: float) -> tuple[float, float]:
@@ -164,19 +170,27 @@ def _cut(way: list[tuple[float, float, float]], time_s: float) -> tuple[float, f
     return from_x_m + share * (x_m - from_x_m), from_y_m + share * (y_m - from_y_m)
 
 
-def _cars(content: bytes) -> "dict[str, pa.ChunkedArray]":
+def _cars(content: bytes) -> Columns:
     if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
         raise DataError("is refused: it declares entities; allowed: XML as SUMO writes it")
-    rows: list[tuple[str, ...]] = []
+    cells: list[str] = []
     time_s = ""
+
+    def add(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal time_s
+        told = attributes.get
+        if tag == "timestep":
+            time_s = told("time", "")
+        elif tag in ("vehicle", "person"):
+            cells.extend((told("id", ""), time_s, told("x", ""), told("y", ""), told("speed", "")))
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = add
     try:
-        for event, element in ElementTree.iterparse(io.BytesIO(content), ("start", "end")):  # noqa: S314 (no entities)
-            if event == "start" and element.tag == "timestep":
-                time_s = element.get("time", "")
-            elif event == "end" and element.tag in ("vehicle", "person"):
-                rows.append((element.get("id", ""), time_s, *(element.get(name, "") for name in ("x", "y", "speed"))))
-                element.clear()
-    except ElementTree.ParseError as error:
+        parser.Parse(content, True)
+    except expat.ExpatError as error:
         raise DataError(f"cannot be read: it is no XML: {error}") from None
-    names = ("client", "time_s", "x_m", "y_m", SPEED, LAST_STEP)
-    return as_columns(names, [(*row, time_s) for row in rows])
+    names = ("client", "time_s", "x_m", "y_m", SPEED)
+    columns = {name: cells[place :: len(names)] for place, name in enumerate(names)}
+    columns[LAST_STEP] = [time_s] * len(columns["client"])
+    return {name: texts_of(column) for name, column in columns.items()}

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.inputs.tables.published import LAST_STEP
-from fedsim.inputs.tables.reading import counted, note
+from fedsim.inputs.tables.reading import counted
 from fedsim.inputs.tables.table import Table
 from fedsim.inputs.tables.times import DAY_S, GAP, TIMES, After, Instants, followed, instants, origin_of, picked
 from fedsim.units import SECONDS
@@ -108,7 +108,7 @@ def read_spans(
         start_s, end_s = start.since(begins)[row], end.since(begins)[row]
     if after == "repeat":
         if period_s and table.find("period_s"):
-            note(table.where, f"{table.called('period_s')} is not read: the scenario states period_s = {period_s:g}")
+            table.note_of("period_s", f"is not read: the scenario states period_s = {period_s:g}")
         of_day = DAY_S if start.kind == "clock" and table.find("period_s") is None else None
         period = _periods(table, period_s or of_day, device, devices, row)
         if origin is not None or start.kind == "clock" or (start.kind == "date" and period_s is None):
@@ -132,8 +132,7 @@ def _refuse_away(table: Table, *, spans: bool) -> None:
         if not spans and (away.any() or state in _STATES):
             found = table.called(state)
             table.refuse(f"{found}: states are not read; allowed: a row for each span, with start_s and end_s")
-        if away.any():
-            table.refuse_cell(state, int(np.flatnonzero(away)[0]), "rows for spans in which a client is there")
+        table.refuse_first(state, away, "rows for spans in which a client is there")
 
 
 def _refuse_times(
@@ -151,16 +150,15 @@ def _refuse_times(
     np.maximum.at(latest_s, device, np.nan_to_num(start_s, nan=np.inf))
     endless = np.isnan(end_s) & ((after == "none") | (start_s < latest_s[device]))
     far, back = f"times up to {SECONDS.greatest:g} s", (end_s < start_s) & np.isinf(period_s[device])
+    first_s = start_s[back][:1].sum()
     for name, wrong, allowed in (
         (names[0], np.isnan(start_s), "times"),
         (names[1], endless, f"times; {_LAST}"),
         (names[0], start_s > SECONDS.greatest, far),
         (names[1], np.isfinite(end_s) & (end_s > SECONDS.greatest), f"{far}; {_LAST}"),
-        (names[1], back, "ends of at least {:g} s, the start, or a period over whose end a span lasts"),
+        (names[1], back, f"ends of at least {first_s:g} s, the start, or a period over whose end a span lasts"),
     ):
-        if wrong.any():
-            first = int(np.flatnonzero(wrong)[0])
-            table.refuse_cell(table.called(*name), int(row[first]), allowed.format(start_s[first]))
+        table.refuse_first(table.called(*name), wrong, allowed, row)
 
 
 def _seen(

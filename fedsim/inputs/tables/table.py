@@ -3,20 +3,19 @@
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Never, Self
+from typing import Any, Final, Literal, Never, Self
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import DataError, suggest
+from fedsim.inputs.arrow import Column, numbers_of, texts_of
 from fedsim.inputs.tables.content import as_numbers, as_texts, read_content
 from fedsim.inputs.tables.header import NUMBER, UNITS, Name, Unit, meant
 from fedsim.inputs.tables.reading import counted, note
 from fedsim.units import Bound
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _DECIMAL_COMMA: Final = r"^[+-]?\d+,\d+(?:[eE][+-]?\d+)?$"
 _THOUSANDS: Final = r"^\s*[+-]?\d{1,3},\d{3}\s*$"
@@ -31,9 +30,7 @@ Missing = Literal["refused", "nan"]
 class Table:
     """A table that a field of a scenario names; rows are counted from 1 in messages, without the header."""
 
-    def __init__(
-        self, columns: "Mapping[str, NDArray[Any] | pa.ChunkedArray]", where: str, *, decimal_comma: bool = False
-    ) -> None:
+    def __init__(self, columns: Mapping[str, Column], where: str, *, decimal_comma: bool = False) -> None:
         self.columns, self.where, self._decimal_comma = dict(columns), where, decimal_comma
         self._read: dict[str, NDArray[Any] | pa.StringArray] = {}
 
@@ -54,8 +51,17 @@ class Table:
     def refuse_cell(self, name: str, row: int, allowed: str) -> Never:
         self.refuse(f"{self.called(name)}, row {row + 1}: {self.cell(name, row)} is not allowed; allowed: {allowed}")
 
+    def refuse_first(self, name: str, wrong: BoolArray, allowed: str, rows: IntArray | None = None) -> None:
+        """Refuse the first cell of a column for which a mask is true, if any, or of some of its rows."""
+        if wrong.any():
+            first = int(np.flatnonzero(wrong)[0])
+            self.refuse_cell(name, first if rows is None else int(rows[first]), allowed)
+
     def note(self, count: int, what: str) -> None:
         counted(self.where, count, what)
+
+    def note_of(self, name: str, what: str) -> None:
+        note(self.where, f"{self.called(name)} {what}")
 
     def find(self, *names: str) -> str | None:
         """Return the first of some columns that the table has; refuse a name that two columns may mean."""
@@ -77,7 +83,7 @@ class Table:
     def unit(self, name: str) -> Unit | None:
         return Name.of(self.called(name)).unit
 
-    def values(self, name: str) -> "NDArray[Any] | pa.StringArray":
+    def values(self, name: str) -> NDArray[Any] | pa.StringArray:
         found = self.called(name)
         if found not in self._read:
             try:
@@ -105,7 +111,7 @@ class Table:
     def cell(self, name: str, row: int) -> str:
         value = self.columns[self.called(name)][row]
         value = value.as_py() if hasattr(value, "as_py") else value.item()
-        return "nothing" if value is None or value in ("", "nan") else repr(value)
+        return "nothing" if value is None or str(value) in ("", "nan") else repr(value)
 
     def numbers(
         self,
@@ -143,8 +149,7 @@ class Table:
             (~absent & (np.isinf(chosen) | (chosen < least)), allowed),
             (outside, f"{allowed}, {bound.words()}"),
         ):
-            if wrong.any():
-                self.refuse_cell(name, int(taken[np.flatnonzero(wrong)[0]]), words)
+            self.refuse_first(name, wrong, words, taken)
         return chosen
 
     def _check_twins(self, found: str, values: FloatArray) -> None:
@@ -167,16 +172,12 @@ class Table:
 
     def whole(self, name: str, least: int = 0, allowed: str = "whole numbers from 0") -> IntArray:
         values = self._floats(name)
-        wrong = ~((values >= least) & (values == np.rint(values)) & (values < _GREATEST))
-        if wrong.any():
-            self.refuse_cell(name, int(np.flatnonzero(wrong)[0]), allowed)
+        self.refuse_first(name, ~((values >= least) & (values == np.rint(values)) & (values < _GREATEST)), allowed)
         return values.astype(np.int64)
 
     def labels(self, name: str) -> tuple[IntArray, list[str | None]]:
         """Return the place of each row's text among the different texts of a column, and these by their first rows."""
         import pyarrow.compute as pc
-
-        from fedsim.inputs.arrow import numbers_of, texts_of
 
         values = self._names(name)
         texts = texts_of(self.texts(name).tolist()) if isinstance(values, np.ndarray) else values
@@ -184,14 +185,12 @@ class Table:
         encoded = pc.utf8_normalize(texts, "NFC").dictionary_encode(null_encoding="encode")
         return numbers_of(encoded.indices).astype(np.int64), encoded.dictionary.to_pylist()
 
-    def codes(self, name: str, labels: Sequence[str], absent: int) -> IntArray:
-        """Return the place of each row's text among some labels, and a number where there is nothing."""
+    def codes(self, name: str, labels: Sequence[str]) -> IntArray:
+        """Return the place of each row's text among some labels, and -1 where there is nothing."""
         place, there = self.labels(name)
-        known: dict[str | None, int] = {None: absent, **{label: code for code, label in enumerate(labels)}}
+        known: dict[str | None, int] = {None: -1, **{label: code for code, label in enumerate(labels)}}
         there = [label and label.lower() for label in there]
-        for number, label in enumerate(there):
-            if label not in known:
-                self.refuse_cell(name, int(np.flatnonzero(place == number)[0]), ", ".join(labels))
+        self.refuse_first(name, np.array([label not in known for label in there], dtype=bool)[place], ", ".join(labels))
         return np.array([known[label] for label in there], dtype=np.int64)[place]
 
     def texts(self, name: str) -> NDArray[Any]:
@@ -210,7 +209,7 @@ class Table:
         values = self._names(name)
         return isinstance(values, np.ndarray) and values.dtype.kind == "f"
 
-    def _names(self, name: str) -> "NDArray[Any] | pa.StringArray":
+    def _names(self, name: str) -> NDArray[Any] | pa.StringArray:
         """Return the values of a column, as texts where whole numbers are longer than numbers of a computer."""
         values = self.values(name)
         is_long = isinstance(values, np.ndarray) and values.dtype.kind == "f" and (np.abs(values) >= _GREATEST).any()

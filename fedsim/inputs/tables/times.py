@@ -3,21 +3,20 @@
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.errors import DataError
+from fedsim.inputs.arrow import numbers_of
+from fedsim.inputs.tables.content import as_texts
 from fedsim.inputs.tables.header import NUMBER, UNITS, Unit
 from fedsim.inputs.tables.reading import current, note
 from fedsim.inputs.tables.table import Table
 from fedsim.units import SECONDS, Bound
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 After = Literal["repeat", "hold", "none"]
 """What follows the last row: the table again, its last value for ever, or nothing."""
@@ -86,8 +85,6 @@ class Instants:
 
 def instants(table: Table, name: str, given: Unit | None = None, least: float = -np.inf) -> Instants:
     """Return the instants of a column, whose unit its name or the scenario states; seconds by default."""
-    import pyarrow as pa
-
     values = table.values(name)
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
         kept = table.columns[table.called(name)]
@@ -108,16 +105,15 @@ def instants(table: Table, name: str, given: Unit | None = None, least: float = 
         for one, (_, kind) in enumerate(found)
         if labels[one] is not None and (kind is None or (kind != found[0][1] and len(kinds) > 1))
     ]
-    if unlike:
-        # A word among seconds, before seconds among dates.
-        odd = next((one for one in unlike if not re.match(NUMBER, labels[one] or "")), unlike[0])
-        allowed = "seconds, dates such as 2024-03-01T10:00:00+01:00, all with a zone or all without, or 22:00"
-        table.refuse_cell(name, int(np.flatnonzero(place == odd)[0]), allowed)
+    # A word among seconds, before seconds among dates.
+    odd = [one for one in unlike if not re.match(NUMBER, labels[one] or "")] or unlike
+    allowed = "seconds, dates such as 2024-03-01T10:00:00+01:00, all with a zone or all without, or 22:00"
+    table.refuse_first(name, np.isin(place, odd[:1]), allowed)
     kind = kinds.pop() if kinds else "seconds"
     if kind == "clock" and not any(label and label.count(":") > 1 for label in labels):
-        note(
-            table.where, f"{table.called(name)} is read as hours and minutes of a day; minutes and seconds are 00:12:30"
-        )
+        table.note_of(name, "is read as hours and minutes of a day; minutes and seconds are 00:12:30")
+    if kind == "clock" and (days := table.find("weekday", "day_of_week", "dow", "day")):
+        table.note_of(days, "is not read: hours are those of each day, or of the days in a column date")
     zoned = {"local": False, "date": True}.get(kind)
     return Instants(np.array([instant for instant, _ in found])[place], "date" if kind == "local" else kind, zoned)
 
@@ -129,33 +125,30 @@ def _of_numbers(table: Table, name: str, given: Unit | None, least: float) -> In
     for unit in ("s", "ms", "us", "ns") if stated in (None, UNITS["s"]) else ("s",):
         first, last = (one * UNITS[unit].over for one in _SINCE_1970_S)
         if there.size and first <= there.min() and there.max() < last:
-            note(table.where, f"{table.called(name)} is read as {unit} since 1970, by its size")
+            what = unit if stated in (None, UNITS["s"]) else "a time"
+            table.note_of(name, f"is read as {what} since 1970, by its size")
             return Instants(np.rint(number * (1e6 / UNITS[unit].over)), "date")
     if there.size and there.min() < _SINCE_1970_S[0] <= there.max() < _SINCE_1970_S[1]:
         # Seconds of a run among those since 1970, or the other way round.
         late = number >= _SINCE_1970_S[0]
         wrong = late if late.sum() * 2 <= late.size else number < _SINCE_1970_S[0]
-        table.refuse_cell(name, int(np.flatnonzero(wrong)[0]), "seconds of a run in all rows, or since 1970 in all")
+        table.refuse_first(name, wrong, "seconds of a run in all rows, or since 1970 in all")
     if stated is None and (days := _of_digits(there)) is not None:
-        note(table.where, f"{table.called(name)} is read as dates such as 20240301, by its size")
+        table.note_of(name, "is read as dates such as 20240301, by its size")
         value = np.full(number.size, np.nan)
         value[np.isfinite(number)] = days
-        if (none := np.flatnonzero(np.isnan(value) & np.isfinite(number))).size:
-            table.refuse_cell(name, int(none[0]), "days that there are, such as 20240301")
+        table.refuse_first(name, np.isnan(value) & np.isfinite(number), "days that there are, such as 20240301")
         return Instants(value, "date", zoned=False)
     number = table.numbers(name, SECONDS, to=UNITS["s"], given=given, least=least, missing="nan")
     if stated is None and there.size:
-        note(table.where, f"{table.called(name)} is read as seconds: its name states no unit")
+        table.note_of(name, "is read as seconds: its name states no unit")
     if table.find("date") not in (None, table.called(name)):
-        note(
-            table.where, f"{table.called('date')} is not read: {table.called(name)} has seconds, and no hours of a day"
-        )
+        table.note_of("date", f"is not read: {table.called(name)} has seconds, and no hours of a day")
     return Instants(number, "seconds")
 
 
 def _with_date(table: Table, name: str) -> Table | None:
     """Return a table whose instants have the dates of another column, if there are hours and such a column."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     found = table.find("date")
@@ -164,9 +157,8 @@ def _with_date(table: Table, name: str) -> Table | None:
         return None
     if not pc.all(pc.match_substring_regex(hours, _CLOCK.pattern), min_count=0).as_py():
         return None
-    days = pc.replace_substring_regex(pc.cast(table.columns[found], pa.string()), r"[ T]00:00:00(\.0+)?$", "")
-    joined = pc.binary_join_element_wise(pc.utf8_trim_whitespace(days.combine_chunks()), hours, "T")
-    return Table({table.called(name): pa.chunked_array([joined])}, table.where)
+    days = pc.replace_substring_regex(as_texts(table.columns[found]), r"[ T]00:00:00(\.0+)?$", "")
+    return Table({table.called(name): pc.binary_join_element_wise(days, hours, "T")}, table.where)
 
 
 def origin_of(table: Table, times: list[Instants], origin: float | str | None) -> float:
@@ -183,7 +175,7 @@ def origin_of(table: Table, times: list[Instants], origin: float | str | None) -
         note(table.where, "the run begins at 00:00 (origin names another hour)")
     if kind != "date":
         return origin or 0.0
-    first, run = min(float(np.nanmin(one.value)) for one in times if one.value.size), current()
+    first, run = float(np.nanmin(np.concatenate([one.value for one in times]))), current()
     if origin is not None:
         if first >= _SINCE_1970_S[0] * 1e6 and _of_digits(np.array([origin])) is not None:
             table.refuse(f"origin: {origin:.0f} is not allowed; allowed: a date in quotes, or seconds since 1970")
@@ -227,12 +219,9 @@ def followed(table: Table, owner: IntArray, times: Instants, *columns: NDArray[A
     return picked(np.lexsort((value, owner)), owner, value, *others)
 
 
-def _of_dates(values: "NDArray[Any] | pa.StringArray") -> tuple[FloatArray, Kind, bool] | None:
+def _of_dates(values: NDArray[Any] | pa.StringArray) -> tuple[FloatArray, Kind, bool] | None:
     """Return us since 1970 of dates that are all written as ISO 8601 says, and whether all have a zone or none."""
-    import pyarrow as pa
     import pyarrow.compute as pc
-
-    from fedsim.inputs.arrow import numbers_of
 
     for zoned in (False, True):
         kind = pa.timestamp("us", "UTC") if zoned else pa.timestamp("us")
@@ -278,10 +267,7 @@ def _of_text(text: str | None) -> tuple[float, Kind | None]:
 
 
 def _date(us: float) -> str:
-    try:
-        return datetime.fromtimestamp(us / 1e6, UTC).isoformat().replace("+00:00", "Z")
-    except (ValueError, OverflowError, OSError):
-        raise DataError(f"an instant {us / 1e6:g} s after 1970 is not allowed; allowed: years 1 to 9999") from None
+    return f"{np.datetime64(round(us), 'us')}Z".replace(".000000", "")
 
 
 _WORDS: Final = {"seconds": "seconds", "date": "dates", "local": "dates", "clock": "hours of a day"}

@@ -16,12 +16,13 @@ from fedsim.inputs.tables.header import UNITS, Name
 from fedsim.network.traces.capacity import Capacities
 from fedsim.registry import Settings
 from fedsim.streams import Streams
-from fedsim.traces import Mapped, entries_of
+from fedsim.traces import Assignment, Mapped, entries_of
 from fedsim.units import BITS_PER_SECOND, SECONDS, Positive, Seconds
 
 MAX_PIECES: Final = 1 << 24
 """Pieces of all traces of a file together."""
 _LONGEST_LINE: Final = 20
+_PACKET_BITS: Final = 8.0 * 1500.0
 ColumnName = Annotated[str, Field(min_length=1)]
 
 
@@ -76,26 +77,17 @@ class RateFile(Settings):
 
     def read(self, field: str = "") -> Capacities:
         """Return the rates of the traces; messages name the field of the file."""
-        return self._rates(field, 0, "random")[0]
+        return self.of_clients(field, 0, "sequential", Streams(0))[0]
 
     def of_clients(self, field: str, clients: int, mapping: Mapped, streams: Streams) -> tuple[Capacities, IntArray]:
         """Return the rates of the traces, and the trace of each of K clients."""
-        rates, by_id = self._rates(field, clients, mapping)
-        if by_id:
-            return rates, np.arange(clients)
-        law = "random" if mapping is None or mapping == "id" else mapping
-        return rates, entries_of(clients, rates.traces, law, "trace-rates", streams)
-
-    def _rates(self, field: str, clients: int, mapping: Mapped) -> tuple[Capacities, bool]:
-        """Return the rates of the traces, and whether these are those of K clients by their ids."""
         where = f"{field}: {self.path}" if field else self.path
         after = self.after or "repeat"
         if not self._is_table:
             if mapping == "id":
                 raise DataError(f"{where}: mapping = 'id' is not allowed: it names no clients; allowed: a table")
-            return Capacities.of(
-                [packet_opportunities(utf8(unpacked(self.path, where=where)), where)], after, where
-            ), False
+            only = packet_opportunities(utf8(unpacked(self.path, where=where)), where)
+            return Capacities.of([only], after, where), np.zeros(clients, dtype=np.int64)
         table = Table.read(self.path, field)
         if not 0 < table.rows <= MAX_PIECES:
             table.refuse(f"it has {table.rows} rows; allowed: 1 to {MAX_PIECES}")
@@ -108,9 +100,12 @@ class RateFile(Settings):
         rates = Capacities.of(self._from_table(table, row, owner), after, where)
         if self.after is None:
             note(where, "after its last row a trace begins anew, as no after is stated")
-        if by_id and rates.traces != clients:
+        if not by_id:
+            law: Assignment = "sequential" if mapping == "sequential" else "random"
+            return rates, entries_of(clients, rates.traces, law, "trace-rates", streams)
+        if rates.traces != clients:
             table.refuse(f"{clients - rates.traces} clients have rows without any rate; allowed: one for each client")
-        return rates, by_id
+        return rates, np.arange(clients)
 
     def _from_table(self, table: Table, row: IntArray, owner: IntArray) -> list[tuple[FloatArray, FloatArray]]:
         unit = None if self.unit is None else UNITS[self.unit]
@@ -118,17 +113,13 @@ class RateFile(Settings):
         if np.isnan(rate_bps).all():
             table.refuse(f"{table.called(self.rate)}: it has no value in any row; allowed: at least one")
         if unit is None and table.unit(self.rate) is None:
-            note(table.where, f"{table.called(self.rate)} is read as bit/s: neither its name nor unit states another")
-        times = None
+            table.note_of(self.rate, "is read as bit/s: neither its name nor unit states another")
         if self.time is not None:
-            given = None if self.time_unit is None else UNITS[self.time_unit]
-            times = instants(table, self.time, given)
-        if times is not None:
-            return _pieces(table, self.time or "", owner, times.at(row), rate_bps[row])
+            times = instants(table, self.time, None if self.time_unit is None else UNITS[self.time_unit])
+            return _pieces(table, self.time, owner, times.at(row), rate_bps[row])
         if (unread := table.find(*TIMES)) is not None:
-            note(table.where, f"{unread} is not read: each row lasts step_s = {self.step_s:g} s")
-        if (unknown := np.flatnonzero(np.isnan(rate_bps))).size:
-            table.refuse_cell(self.rate, int(unknown[0]), "numbers of at least 0 in rows of equal length")
+            table.note_of(unread, f"is not read: each row lasts step_s = {self.step_s:g} s")
+        table.refuse_first(self.rate, np.isnan(rate_bps), "numbers of at least 0 in rows of equal length")
         rows, step_s = row[np.argsort(owner, kind="stable")], self.step_s or 0.0
         parts = np.split(rows, np.flatnonzero(np.diff(np.sort(owner))) + 1)
         return [(np.arange(part.size + 1, dtype=np.float64) * step_s, rate_bps[part]) for part in parts]
@@ -170,22 +161,22 @@ def packet_opportunities(content: bytes, where: str) -> tuple[FloatArray, FloatA
     A packet at t ms may be sent in the millisecond that ends at t, and one at 0 in the first. So a file of the one
     line ``1`` is a rate of 12 Mbit/s.
     """
-    lines = list(filter(None, map(bytes.strip, content.splitlines())))
-    for line in lines:
-        if not line.isdigit() or len(line) > _LONGEST_LINE:
-            number = [*map(bytes.strip, content.splitlines())].index(line) + 1
-            shown = line[:_LONGEST_LINE].decode("utf-8", "replace")
-            raise DataError(
-                f"{where}: line {number}: {shown!r} is not allowed; a packet-delivery file has whole milliseconds, one "
-                f"number a line, and the path of a table ends in {', '.join(TABLES)}"
-            )
+    every = list(map(bytes.strip, content.splitlines()))
+    lines = list(filter(None, every))
+    places = (place for place, line in enumerate(lines) if not line.isdigit() or len(line) > _LONGEST_LINE)
+    if (odd := next(places, None)) is not None:
+        raise DataError(
+            f"{where}: line {_line(every, odd)}: {lines[odd][:_LONGEST_LINE].decode('utf-8', 'replace')!r} is not "
+            "allowed; a packet-delivery file has whole milliseconds, one number a line, and the path of a table ends "
+            f"in {', '.join(TABLES)}"
+        )
     if not lines or len(lines) > MAX_PIECES:
         raise DataError(f"{where}: it has {len(lines)} lines; allowed: 1 to {MAX_PIECES}")
     stamps = np.array(lines, dtype=np.float64)
-    if np.any(np.diff(stamps) < 0):
-        row = int(np.flatnonzero(np.diff(stamps) < 0)[0]) + 2
+    if (falls := np.flatnonzero(np.diff(stamps) < 0) + 1).size:
         raise DataError(
-            f"{where}: line {row}: {stamps[row - 1]:.0f} ms comes before the line above; allowed: times that rise"
+            f"{where}: line {_line(every, falls[0])}: {stamps[falls[0]]:.0f} ms comes before the line above; allowed: "
+            "times that rise"
         )
     if not 0 < stamps[-1] <= 1e12:
         raise DataError(f"{where}: its last timestamp is {stamps[-1]:.0f} ms; allowed: from 1 to 1e12")
@@ -196,4 +187,6 @@ def packet_opportunities(content: bytes, where: str) -> tuple[FloatArray, FloatA
     return edge_ms / 1e3, rate_bps
 
 
-_PACKET_BITS: Final = 8.0 * 1500.0
+def _line(every: list[bytes], place: int) -> int:
+    """Return the number of a line by its place among those that are not empty."""
+    return [number for number, line in enumerate(every, 1) if line][place]

@@ -70,6 +70,8 @@ def test_phones_of_flash_are_there_while_locked_charging_and_on_wifi(tmp_path, n
 def test_a_phone_without_a_session_keeps_its_place(tmp_path, phones):
     path = written(tmp_path / "t.json", json.dumps(dict(reversed(phones.items()))))
     assert online(path, [0, 19, 21]) == [[0, 1], [0, 1], [0, 0]]
+    none = written(tmp_path / "n.json", json.dumps(dict.fromkeys("01", STATES["1"])))
+    assert online(none, [0], origin="2020-01-28T00:00:00") == [[0, 0]]
 
 
 def test_a_session_that_is_as_long_as_the_time_of_its_device_never_ends(tmp_path):
@@ -111,22 +113,15 @@ def test_mobiperf_has_rates_of_both_directions(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        (
-            "t.json",
-            json.dumps({"0": {"guid": "a", "messages": A + "2020-01-28 00:02:00\tdancing"}}),
-            "device a: '2020-01-",
-        ),
+        ("t.json", json.dumps({"0": {"guid": "a", "messages": f"{A}2020-01-28\tdancing"}}), "device a: '2020-01-"),
         ("t.json", json.dumps({"0": {"guid": "a", "messages": "noon\twifi"}}), "device a: 'noon' is not allowed"),
+        ("t.csv", "guid,time,state\na,2020-01-28,wifi\na,2020-01-28T01Z,4g\n", "device a: some instants have a zone"),
         ("t.json", json.dumps({"a": {"isSuccess": True, "ready_time": [[1]]}}), "device a: no numbers in isSuccess"),
         ("t.csv", "guid,time,state\na,2020-01-28 00:00:00,wifi\na,2020-01-28 00:00:01,on\n", "state, row 2: 'on'"),
         ("t.json", json.dumps([{"client": 0}]), "is JSON of no known layout; allowed: FLASH"),
         ("t.json", '{"a": ', "it is no JSON"),
         ("t.json", "[" * 100_000, "it is no JSON"),
-        (
-            "t.json",
-            json.dumps([measurement("[1, fast]", False)]),
-            r"measurement 1: .* are \[1, fast\]; allowed: numbers",
-        ),
+        ("t.json", json.dumps([measurement("[1, no]", False)]), r"measurement 1: .* are \[1, no\]; allowed: numbers"),
     ],
 )
 def test_what_is_no_measurement_is_refused(tmp_path, name, text, said):

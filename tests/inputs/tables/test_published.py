@@ -184,6 +184,7 @@ $node_(0) set Z_ 0.0
 $node_(1) set X_ 50.0
 $node_(1) set Y_ 60.0
 $ns_ at 10.0 "$node_(0) setdest 100.0 0.0 10.0"
+$ns_ at 15.0 "$node_(0) setdest 90.0 9.0 20.0"
 $ns_ at 15.0 "$node_(0) setdest 50.0 40.0 20.0"
 $ns_ at 5.0   "$node_(1) setdest 50.0 60.0 1.0"
 $god_ set-dist 0 1 1
@@ -192,7 +193,7 @@ $ns_ at 3.5 "$god_ set-dist 0 1 16777215"
 
 
 def test_movements_of_ns2(tmp_path):
-    """Node 0 waits until 10 s, walks 50 m in 5 s and then, sent elsewhere, 40 m in 2 s; node 1 stays."""
+    """Node 0 waits until 10 s, walks 50 m in 5 s and then, by the later of two orders, 40 m in 2 s; node 1 stays."""
     path = tmp_path / "scen.ns_movements"
     path.write_text("\ufeff" + MOVES)
     movement = Trace(path=str(path)).of_clients(2)
@@ -201,10 +202,10 @@ def test_movements_of_ns2(tmp_path):
     assert [leg.velocity_m_per_s for leg in legs] == [(0, 0), (10, 0), (0, 20), (0, 0)]
     assert {leg.place_m for leg in movement(1, (9.0, 9.0))} == {(50.0, 60.0)}
     for text, said in (
-        (MOVES + "$ns_ at x\n", r"line 12: '\$ns_ at x' is not allowed; allowed: \$node_"),
+        (MOVES + "$ns_ at x\n", r"line 13: '\$ns_ at x' is not allowed; allowed: \$node_"),
         (MOVES + '$ns_ at 1.0 "$node_(7) setdest 1 1 1"\n', "node 7 has no place; allowed: set X_ and Y_"),
         (MOVES.replace("$node_(1) set Y_", "# "), "node 1 has no place"),
-        (MOVES + '$ns_ at -1.0 "$node_(1) setdest 1 1 1"\n', "line 12: .* is not allowed"),
+        (MOVES + '$ns_ at -1.0 "$node_(1) setdest 1 1 1"\n', "line 13: .* is not allowed"),
     ):
         path.write_text(text)
         with pytest.raises(DataError, match=said):

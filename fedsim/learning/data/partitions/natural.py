@@ -80,9 +80,7 @@ class FilePartition(Split):
         name = table.find(*_SAMPLES)
         if name is not None:
             sample = table.whole(name)
-            beyond = np.flatnonzero(sample >= labels.size)
-            if beyond.size:
-                table.refuse_cell(name, int(beyond[0]), f"0 to {labels.size - 1}")
+            table.refuse_first(name, sample >= labels.size, f"0 to {labels.size - 1}")
             if np.unique(sample).size < sample.size:
                 twice = int(np.flatnonzero(np.bincount(sample) > 1)[0])
                 table.refuse(f"{name}: sample {twice} has two rows; allowed: at most one")
@@ -107,7 +105,5 @@ class FilePartition(Split):
         name = table.called(*IDS)
         allowed = f"whole numbers from 0 to {clients - 1}, -1 for no client, or names of clients"
         owner = clients_of(table, name, clients, _NONE)
-        wrong = owner >= clients if table.is_numeric(name) else owner < 0
-        if wrong.any():
-            table.refuse_cell(name, int(np.flatnonzero(wrong)[0]), allowed)
+        table.refuse_first(name, owner >= clients if table.is_numeric(name) else owner < 0, allowed)
         return table, owner
