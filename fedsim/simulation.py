@@ -15,6 +15,7 @@ from fedsim.history import History, Recorder
 from fedsim.inputs.tables import reading
 from fedsim.lazy import without_collections
 from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, MakeExecutor, Precision
+from fedsim.learning.generators import generators_of_run
 from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.models.trained import TrainedModel
 from fedsim.learning.store.choice import StoreChoice
@@ -141,7 +142,7 @@ class Simulation:
     def run(self) -> History:
         """Run to the end and return what happened."""
         try:
-            with watched(lambda: float(self.server.env.now)):
+            with watched(lambda: float(self.server.env.now)), generators_of_run(self.scenario.seed):
                 self.server.run()
             trained = self.trained()
             history = self.ended()

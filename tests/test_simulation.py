@@ -1,5 +1,7 @@
 """Whole runs: sameness, paired luck, laziness, and the paper's check points."""
 
+import random
+
 import numpy as np
 import pytest
 
@@ -123,6 +125,26 @@ def test_accuracy_does_not_depend_on_what_is_written_or_watched():
     assert same(watched, simulate(scenario()))
     assert [progress.round for progress in seen] == [1, 2, 3, 4, 5, 6]
     np.testing.assert_array_equal([progress.time_s for progress in seen], watched.column("rounds", "end_s"))
+
+
+class Careless:
+    """Draws from the generators of the process, not from the one that it is given."""
+
+    def select(self, view, rng):
+        return np.random.permutation(random.sample(view.client.tolist(), 5))  # noqa: NPY002
+
+    def observe(self, reports):
+        pass
+
+
+def test_the_generators_of_the_process_begin_at_the_seed_and_are_put_back():
+    before = random.getstate()
+    one, again, other = (
+        simulate(timing_only(selector=Careless(), seed=seed, rounds={"count": 5})) for seed in (0, 0, 1)
+    )
+    assert same(one, again)
+    assert not one.participations.equals(other.participations)
+    assert random.getstate() == before
 
 
 def test_clients_declare_features_to_a_selector_that_uses_them_and_to_no_other():
