@@ -123,7 +123,8 @@ class Simulation:
     def remarks(self) -> tuple[str, ...]:
         """Sentences on what the scenario leaves without privacy, on the data, and why the run ended early."""
         refused = None if self.context.rules.refused is None else self.context.rules.refused.note()
-        return (*self.foreseen, *self.server.notes, *([refused] if refused else ()))
+        unscaled = self.context.selector.remarks if self.scenario.rounds.weights.scaled else ()
+        return (*self.foreseen, *self.server.notes, *unscaled, *([refused] if refused else ()))
 
     @cached_property
     def foreseen(self) -> tuple[str, ...]:

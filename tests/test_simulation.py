@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fedsim import Scenario, simulate
+from fedsim.selectors import Cohort
 from tests.support.short_runs import timed
 
 PAUSE = {"kind": "pause", "cohort": 5, "tau_min_s": 0.05, "alpha": 100.0, "beta": 2.0, "gamma": 5.0, "zeta": 1.0}
@@ -135,6 +136,21 @@ class Careless:
 
     def observe(self, reports):
         pass
+
+
+class Weighing(Careless):
+    def __init__(self, *weights):
+        self.weights = weights
+
+    def select(self, view, rng):
+        return Cohort(view.client[: len(self.weights)], weights=self.weights)
+
+
+@pytest.mark.parametrize(("weights", "total"), [([1, 1, 2], "4"), ([0, 0], "0"), ([0.25, 0.75], ""), ([0.9, 0.9], "")])
+def test_weights_that_make_no_mean_are_noted_once(weights, total):
+    notes = simulate(timing_only(selector=Weighing(*weights), rounds={"count": 2})).notes
+    said = f"selector: the weights of Weighing sum to {total} in round 1: the model moves by {total} times the mean"
+    assert [note.startswith(said) for note in notes] == [True] * bool(total)
 
 
 def test_the_generators_of_the_process_begin_at_the_seed_and_are_put_back():
