@@ -99,8 +99,8 @@ def _note_weights(remarks: list[str], cohort: Cohort, name: str, number: int) ->
     total = float(np.sum(cohort.weights))
     if not _LEAST_OF_A_MEAN <= total <= 1 / _LEAST_OF_A_MEAN:
         remarks.append(
-            f"selector: the weights of {name} sum to {total:g} in round {number}: the model moves by {total:g} times the "
-            "mean update; weights of a mean sum to 1"
+            f"selector: the weights of {name} sum to {total:g} in round {number}: the model moves by {total:g} times "
+            "the mean update; weights of a mean sum to 1"
         )
 
 
