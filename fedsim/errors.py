@@ -126,7 +126,7 @@ class PartError(ContractError):
         return "\n".join(
             [
                 self.what,
-                f"  {self.hint or 'allowed: see the contract'}",
+                f"  {self.hint or 'allowed: what fedsim/answers/README.md says'}",
                 f"  client: {client}",
                 f"  round: {self.round or 'before the first'}",
                 f"  simulated second: {clock}",

@@ -279,6 +279,9 @@ class Registry:
 
     def make(self, value: Any) -> Any:
         """Return the part that a scenario's value describes: a kind, a table with one, or the part itself."""
+        if isinstance(value, type) and not self.foreign:
+            name = value.__name__
+            raise refusal("a_class", "it is a class; allowed: an object, {name}(...), or 'module:{name}'", name=name)
         if self.stateful:
             return self._made(value)
         if isinstance(value, str | Mapping):
@@ -289,11 +292,11 @@ class Registry:
             elif self.foreign:
                 value = _named(self.foreign).of_place(kind, found, options)
             else:
-                raise refusal("no_part", "{kind} must derive from fedsim.Component", kind=repr(kind))
+                raise self._no_component()
         elif self.foreign and not isinstance(value, Component):
             value = _named(self.foreign).of_object(value)
         if not isinstance(value, Component):
-            raise refusal("no_part", "{found} must derive from fedsim.Component", found=repr(value))
+            raise self._no_component()
         self._check_methods(value)
         silent = [name for name in self.attributes if not _states(value, name)]
         if silent:
@@ -301,6 +304,10 @@ class Registry:
                 "not_a_part", "{found} must say {names}", found=self.kind_of(value), names=" and ".join(silent)
             )
         return value
+
+    def _no_component(self) -> Exception:
+        allowed = " and ".join(self.methods)
+        return refusal("no_part", f"a {self.noun} must derive from fedsim.Component, with the methods {allowed}")
 
     def _made(self, value: Any) -> Any:
         """Return how to make the object with state that a scenario's value describes."""

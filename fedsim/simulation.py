@@ -15,6 +15,7 @@ from fedsim.history import History, Recorder
 from fedsim.inputs.tables import reading
 from fedsim.lazy import without_collections
 from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, MakeExecutor, Precision
+from fedsim.learning.generators import generators_of_run
 from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.models.trained import TrainedModel
 from fedsim.learning.store.choice import StoreChoice
@@ -122,7 +123,8 @@ class Simulation:
     def remarks(self) -> tuple[str, ...]:
         """Sentences on what the scenario leaves without privacy, on the data, and why the run ended early."""
         refused = None if self.context.rules.refused is None else self.context.rules.refused.note()
-        return (*self.foreseen, *self.server.notes, *([refused] if refused else ()))
+        unscaled = self.context.selector.remarks if self.scenario.rounds.weights.scaled else ()
+        return (*self.foreseen, *self.server.notes, *unscaled, *([refused] if refused else ()))
 
     @cached_property
     def foreseen(self) -> tuple[str, ...]:
@@ -145,7 +147,7 @@ class Simulation:
     def run(self) -> History:
         """Run to the end and return what happened."""
         try:
-            with watched(lambda: float(self.server.env.now)):
+            with watched(lambda: float(self.server.env.now)), generators_of_run(self.scenario.seed):
                 self.server.run()
             trained = self.trained()
             history = self.ended()

@@ -66,5 +66,5 @@ def not_written(path: Path, error: OSError) -> RunError:
     """Return the error of a file that could not be written: whether the folder is gone, and whether to try again."""
     passes = error.errno in _PASSES
     if not passes and not path.parent.is_dir():
-        return FolderGoneError(f"{path.parent}: the folder of the run has vanished")
+        return FolderGoneError(f"{path.parent}: the folder is not there, or no longer")
     return (WriteError if passes else RunError)(f"{path}: cannot be written: {error.strerror or error}")

@@ -1,9 +1,12 @@
 """Whole runs: sameness, paired luck, laziness, and the paper's check points."""
 
+import random
+
 import numpy as np
 import pytest
 
 from fedsim import Scenario, simulate
+from fedsim.selectors import Cohort
 from tests.support.short_runs import timed
 
 PAUSE = {"kind": "pause", "cohort": 5, "tau_min_s": 0.05, "alpha": 100.0, "beta": 2.0, "gamma": 5.0, "zeta": 1.0}
@@ -123,6 +126,41 @@ def test_accuracy_does_not_depend_on_what_is_written_or_watched():
     assert same(watched, simulate(scenario()))
     assert [progress.round for progress in seen] == [1, 2, 3, 4, 5, 6]
     np.testing.assert_array_equal([progress.time_s for progress in seen], watched.column("rounds", "end_s"))
+
+
+class Careless:
+    """Draws from the generators of the process, not from the one that it is given."""
+
+    def select(self, view, rng):
+        return np.random.permutation(random.sample(view.client.tolist(), 5))  # noqa: NPY002
+
+    def observe(self, reports):
+        pass
+
+
+class Weighing(Careless):
+    def __init__(self, *weights):
+        self.weights = weights
+
+    def select(self, view, rng):
+        return Cohort(view.client[: len(self.weights)], weights=self.weights)
+
+
+@pytest.mark.parametrize(("weights", "total"), [([1, 1, 2], "4"), ([0, 0], "0"), ([0.25, 0.75], ""), ([0.9, 0.9], "")])
+def test_weights_that_make_no_mean_are_noted_once(weights, total):
+    notes = simulate(timing_only(selector=Weighing(*weights), rounds={"count": 2})).notes
+    said = f"selector: the weights of Weighing sum to {total} in round 1: the model moves by {total} times the mean"
+    assert [note.startswith(said) for note in notes] == [True] * bool(total)
+
+
+def test_the_generators_of_the_process_begin_at_the_seed_and_are_put_back():
+    before = random.getstate()
+    one, again, other = (
+        simulate(timing_only(selector=Careless(), seed=seed, rounds={"count": 5})) for seed in (0, 0, 1)
+    )
+    assert same(one, again)
+    assert not one.participations.equals(other.participations)
+    assert random.getstate() == before
 
 
 def test_clients_declare_features_to_a_selector_that_uses_them_and_to_no_other():

@@ -51,5 +51,5 @@ def test_only_what_may_pass_is_tried_again(number, kind, tmp_path):
 
 
 def test_a_folder_that_is_gone_is_told_apart(tmp_path):
-    with pytest.raises(FolderGoneError, match="gone: the folder of the run has vanished"):
+    with pytest.raises(FolderGoneError, match="gone: the folder is not there, or no longer"):
         replace_file(tmp_path / "gone" / "file", lambda part: Path(part).write_text(""))

@@ -31,6 +31,27 @@ def generators_of(digest: bytes) -> Iterator[None]:
 
 
 @contextmanager
+def generators_of_run(seed: int) -> Iterator[None]:
+    """Let those of the CPU begin at a seed, and put them back at the end; threads of the run may have them between."""
+    torch = loaded_torch()
+    with ONE_AT_A_TIME:
+        of_torch = None if torch is None else torch.get_rng_state()
+        of_python, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - user code draws from it
+        if torch is not None:
+            torch.default_generator.manual_seed(seed)
+        random.seed(seed)
+        np.random.seed(seed % 2**32)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        with ONE_AT_A_TIME:
+            if torch is not None:
+                torch.set_rng_state(of_torch)
+            random.setstate(of_python)
+            np.random.set_state(of_numpy)  # noqa: NPY002
+
+
+@contextmanager
 def torch_generator(seed: int) -> Iterator[None]:
     with kept_generators(every=False):
         seed_generators(seed, every=False)

@@ -214,7 +214,7 @@ class Supervised(Component):
         if isinstance(self.model, HandedModel):
             data = data.filled_with_zeros()
         divided, notes = Divided(self.split, data, clients, streams), notes_of(data, self.task)
-        if isinstance(self.task, Classification):
+        if isinstance(self.task, IgnoringTask):
             data = divided.restricted(self.task.samples)
         rows = divided.rows
         users = data.train_users

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from fedsim.arrays import FloatArray
+from fedsim.clock import TIE
 from fedsim.code_digest import is_builtin
 from fedsim.rounds import Run
 from fedsim.rounds.policies.adaptive import MovingAverage
@@ -44,7 +45,7 @@ def too_late(scenario: Scenario, run: Run) -> tuple[str, ...]:
     samples, (down_s, work_s, up_s) = run.workload.learner.samples, run.expected_s
     works = samples > 0 if samples.any() else np.ones(samples.size, dtype=bool)
     whole_s = (down_s + work_s + up_s)[works]
-    if whole_s.min() <= limit_s:
+    if whole_s.min() <= limit_s * (1 + TIE):
         return ()
     phases = {"work": work_s, "downlink": down_s, "uplink": up_s}
     told = ", ".join(f"{name} {_range(values[works])} s" for name, values in phases.items())
@@ -74,7 +75,7 @@ def _way_out(name: str, whole_s: FloatArray) -> str:
 def _rounded_up(value_s: float) -> float:
     """Return the next greater number of two digits."""
     unit = 10.0 ** (math.floor(math.log10(value_s)) - 1)
-    return math.ceil(value_s / unit) * unit
+    return math.ceil(value_s / unit * (1 - TIE)) * unit
 
 
 def _range(values_s: FloatArray) -> str:

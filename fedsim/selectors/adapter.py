@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Self
 
 import numpy as np
@@ -86,8 +86,22 @@ class SelectorInfo:
         return SelectorInfo(**{**stated, "name": name, "needs": tuple(needs), "probes": probe is not None})
 
 
+_LEAST_OF_A_MEAN: Final = 0.5
+"""Sum of weights below which, and above whose inverse, they are hardly meant for a mean; importance gives about 1."""
 _DEFAULTS: Final = {each.name: each.default for each in fields(SelectorInfo) if each.name not in ("name", "probes")}
 """What a selector may state, and what holds where it does not."""
+
+
+def _note_weights(remarks: list[str], cohort: Cohort, name: str, number: int) -> None:
+    """Note once that the weights of a cohort are far from those of a mean."""
+    if remarks or cohort.weights is None or cohort.sampling is not None or not cohort.client.size:
+        return
+    total = float(np.sum(cohort.weights))
+    if not _LEAST_OF_A_MEAN <= total <= 1 / _LEAST_OF_A_MEAN:
+        remarks.append(
+            f"selector: the weights of {name} sum to {total:g} in round {number}: the model moves by {total:g} times "
+            "the mean update; weights of a mean sum to 1"
+        )
 
 
 def _stated(selector: object, attribute: str, default: object) -> Any:
@@ -105,6 +119,8 @@ class SelectorPort(SelectorInfo):
     probe: Callable[[RoundView, np.random.Generator], Probe | None] | None = None
     cohort: int | None = None
     ignores_reports: bool = False
+    remarks: list[str] = field(default_factory=list, compare=False)
+    """On weights of a selector of the user's own that are far from those of a mean; one at most."""
 
     @classmethod
     def of(cls, selector: object) -> Self:
@@ -115,7 +131,7 @@ class SelectorPort(SelectorInfo):
         if isinstance(selector, type):
             raise SelectorError(f"{info.name} is a class; a server needs an object of it")
         found: Any = selector
-        cohort = getattr(found, "cohort", None)
+        cohort, remarks = getattr(found, "cohort", None), list[str]()
 
         def select(view: RoundView, rng: np.random.Generator) -> Cohort:
             try:
@@ -126,6 +142,7 @@ class SelectorPort(SelectorInfo):
                         f"{info.name}.select returned sampling = {in_words(cohort.sampling)}",
                         f"allowed: only with {info.name}.draws_samples = True",
                     )
+                _note_weights(remarks, cohort, info.name, view.round)
                 return cohort
             except PartError as error:
                 error.name_clients(view.client)
@@ -155,6 +172,7 @@ class SelectorPort(SelectorInfo):
             cohort=cohort if isinstance(cohort, int) and not isinstance(cohort, bool) else None,
             ignores_reports=isinstance(found, PublishedSelector)
             and found.observe == PublishedSelector.observe.__get__(found),
+            remarks=remarks,
         )
 
     def at_edge(self, members: IntArray, samples: IntArray) -> Self:

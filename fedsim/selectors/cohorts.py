@@ -37,7 +37,7 @@ class Cohort:
     ----------
     client : distinct ids among the candidates
     draws : number of times that each client was drawn, for draws with replacement; 1 each if None
-    weights : aggregation weight of each client; by samples (FedAvg) if None
+    weights : aggregation weight of each client; by samples (FedAvg) if None. Of a mean they sum to 1
     work : share of the local work that each client does, in (0, 100]; all of it if None. Above 1 the client does that
         many times the local work of the scenario: its epochs go on. Seconds, energy and the training have that share,
         rounded up to whole steps up to 1, and down above; the update is as large as always

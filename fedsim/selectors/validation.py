@@ -186,7 +186,8 @@ def _distinct_candidates(source: str, client: object, view: RoundView) -> IntArr
     if ids.shape == (0,):
         return ids.astype(np.int64)  # an empty list has no type of its own
     if ids.ndim != 1 or ids.dtype.kind not in "iu":
-        raise SelectorError(f"{source} returned {in_words(client)}", "allowed: a one-dimensional array of client ids")
+        allowed = "allowed: a one-dimensional array of client ids, whole numbers; of a mask view.client[mask]"
+        raise SelectorError(f"{source} returned {in_words(client)}", allowed)
     ids = cast(IntArray, ids.astype(np.int64))
     rising = not any_of(ids[1:] <= ids[:-1])
     if rising and view.count == view.clients and ids.item(0) >= 0 and ids.item(-1) < view.clients:

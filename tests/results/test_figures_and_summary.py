@@ -224,6 +224,8 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
         RunError, match="'speed' cannot be drawn; allowed: accuracy, loss, leakage, mean_leakage, duration"
     ):
         draw([HISTORY], "time", "speed")
+    with pytest.raises(RunError, match="2 runs and 1 labels cannot be drawn; allowed: a label for each"):
+        draw([HISTORY, HISTORY], labels=["one"])
     with pytest.raises(RunError, match="a run without learning has no evaluations"):
         draw([Recorder("timing").history()])
     with pytest.raises(RunError, match=r"nonsense. is not allowed; a figure needs a name"):

@@ -38,7 +38,7 @@ def test_a_folder_that_vanishes_ends_the_run(tmp_path):
         if progress.round == 3:
             shutil.rmtree(tmp_path / "run")
 
-    with pytest.raises(RunError, match="run: the folder of the run has vanished"):
+    with pytest.raises(RunError, match="run: the folder is not there, or no longer"):
         run(TIMING, tmp_path / "run", on_round=remove)
     assert not (tmp_path / "run").exists()
 

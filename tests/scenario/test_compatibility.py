@@ -77,8 +77,11 @@ def test_a_network_must_state_whether_the_size_of_a_model_matters():
 
 
 def test_a_part_must_be_a_component():
-    with pytest.raises(ScenarioError, match=r"network: .* must derive from fedsim\.Component"):
+    with pytest.raises(ScenarioError, match=r"network: .* must derive from fedsim\.Component, with the methods build"):
         scenario(network=object)
+    for slot in ("network", "selector"):
+        with pytest.raises(ScenarioError, match=rf"{slot}: .*it is a class; allowed: an object, Silent\(\.\.\.\), or"):
+            scenario().replace({slot: Silent})
 
 
 def test_all_problems_are_named_at_once():

@@ -75,6 +75,8 @@ def draw(
     figure = new_figure()
     axes = figure.add_subplot()
     names = [history.name for history in histories] if labels is None else list(labels)
+    if not histories or len(names) != len(histories):
+        raise RunError(f"{len(histories)} runs and {len(names)} labels cannot be drawn; allowed: a label for each run")
     window = window_of(histories, y, smoothing)
     lines: list[Line2D] = []
     known = 0

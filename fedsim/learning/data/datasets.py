@@ -165,8 +165,7 @@ class Dataset:
                 f"{found}; allowed: images of uint8 (n, h, w, c), numbers of float32 (n, ...), tokens of int64 "
                 "(n, length), other numbers (n, ...), at least one"
             )
-        if samples.dtype.kind == "f" and not np.isfinite(samples).all():
-            raise DataError(f"{name}: numbers must be finite")
+        _check_finite(name, samples)
         if self.vocabulary is not None and not 0 <= samples.min() <= samples.max() < self.vocabulary:
             raise DataError(f"{name}: tokens must lie in 0..{self.vocabulary - 1}")
 
@@ -177,14 +176,16 @@ class Dataset:
                 raise DataError(f"{found}; one int64 per sample is needed")
             wrong = np.flatnonzero((targets < 0) | (targets >= self.classes))
             if wrong.size:
-                row = wrong[0]
+                row, some = wrong[0], self.classes
+                unknown = f"; for one that is not known y[y < 0] = {some}, with learning.task.ignore = {some}"
                 raise DataError(
-                    f"{name}: row {row} has the label {targets[row]}; labels must lie in 0..{self.classes - 1}"
+                    f"{name}: row {row} has the label {targets[row]}; labels must lie in 0..{some - 1}"
+                    f"{unknown if targets[row] < 0 else ''}"
                 )
         elif targets.dtype.kind not in _KINDS or targets.shape[:1] != (count,) or targets.size == 0:
             raise DataError(f"{found}; allowed: numbers of shape ({count}, ...)")
-        elif targets.dtype.kind == "f" and not np.isfinite(targets).all():
-            raise DataError(f"{name}: numbers must be finite")
+        else:
+            _check_finite(name, targets)
 
     def _check_users(self) -> None:
         users = self.train_users
@@ -325,3 +326,9 @@ PUBLISHED: Final = tuple(kind for kind in DATASETS.builtin if kind != "idx-files
 """Kinds that ``fedsim data`` lists: each is a `PublishedPart` with its default options."""
 FETCHED: Final = ("mnist", "fashion-mnist", "cifar-10", "cifar-100")
 """Kinds that are downloaded on request, by `fedsim.learning.data.in_files.InFiles.download`."""
+
+
+def _check_finite(name: str, numbers: NDArray[Any]) -> None:
+    if numbers.dtype.kind == "f" and not (finite := np.isfinite(numbers)).all():
+        row = int(finite.reshape(len(numbers), -1).all(1).argmin())
+        raise DataError(f"{name}: numbers must be finite, of float32 at most 3.4e38; row {row} has others")

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from fedsim.arrays import FloatArray, Vector, read_only
+from fedsim.errors import PartError
 from fedsim.learning.executors.batches import Batches, Drawing
 from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import StateError, TrainingJob, TrainingResult, TrainingSetup
@@ -58,7 +59,7 @@ class Trainer:
         self.then: Callable[[], None] | None = None
         """Called after each training."""
         self._makes_batches, self._draws = self._task.makes_batches, torch.Generator()
-        self.forward = self.flat.module if setup.precision == "float32" else self._forward_in_bfloat16
+        self.forward = self._forward if setup.precision == "float32" else self._forward_in_bfloat16
 
     def compute(self, job: Any, place: int | None = None, *, seeds: bool = True) -> Any:
         """Return a training's result or the sums of a chunk; an error names the user's part and the job's place."""
@@ -185,11 +186,18 @@ class Trainer:
                     "allowed with the optimizer 'adam': parameters with a gradient in every batch, or in none",
                 )
 
-    def _forward_in_bfloat16(self, images: Tensor) -> Tensor:
-        """Return float32 scores; convolutions, dense layers and their gradients compute in bfloat16."""
-        with torch.autocast(self.device.type, torch.bfloat16, cache_enabled=False):
-            scores: Tensor = self.flat.module(images)
+    def _forward(self, images: Tensor) -> Tensor:
+        """Return float32 scores, of a module that computes them in another type too: losses are sums over samples."""
+        scores = self.flat.module(images)
+        if not isinstance(scores, Tensor):
+            model = own_name(self.setup.model)
+            raise PartError(f"model {model} gave {type(scores).__name__} in training", "allowed: a tensor of scores")
         return scores.float()
+
+    def _forward_in_bfloat16(self, images: Tensor) -> Tensor:
+        """Return them of convolutions and dense layers that compute, as their gradients, in bfloat16."""
+        with torch.autocast(self.device.type, torch.bfloat16, cache_enabled=False):
+            return self._forward(images)
 
     def _shown(self, planned: Batches) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield inputs and targets of each batch; an epoch's inputs are gathered and computed at once."""

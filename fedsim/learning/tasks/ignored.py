@@ -1,11 +1,12 @@
 """Targets and scores of one shape, and targets that count for nothing: named by a scenario, or filling sequences up."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Final, Self, TypeVar
 
 from pydantic import BeforeValidator, SerializerFunctionWrapHandler, model_serializer
 
-from fedsim.arrays import FloatArray
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.tasks.contracts import Metric, Task
 
@@ -55,6 +56,15 @@ class IgnoringTask(Task):
         if fill is None or fill in self.ignore:
             return self
         return self.model_copy(update={_IGNORE: (*self.ignore, fill)})
+
+    def samples(self, data: Dataset, rows: list[IntArray]) -> tuple[Dataset, list[IntArray]]:
+        """Return the data and the training samples of each client without those of which no target counts."""
+        ignored = self.bound(data).ignore
+        if not ignored:
+            return data, rows
+        train, test = (counted(one, ignored).reshape(len(one), -1).any(1) for one in (data.train_y, data.test_y))
+        tested = replace(data, test_x=data.test_x[test], test_y=data.test_y[test])
+        return tested, [part[train[part]] for part in rows]
 
     @model_serializer(mode="wrap")
     def _without_an_empty_ignore(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -1,13 +1,12 @@
 """Classification: each sample has one of several labels."""
 
-from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import FloatArray
 from fedsim.capabilities import LABELS
 from fedsim.errors import DataError
 from fedsim.learning.data.datasets import Dataset
@@ -141,14 +140,6 @@ class Classification(IgnoringTask):
             return data.classes
         labels = np.concatenate([one[counted(one, self.ignore)] for one in (data.train_y, data.test_y)])
         return 1 + int(labels.max(initial=0))
-
-    def samples(self, data: Dataset, rows: list[IntArray]) -> tuple[Dataset, list[IntArray]]:
-        """Return the data and the training samples of each client without those whose labels are ignored."""
-        if not self.ignore or data.classes is None:
-            return data, rows
-        train, test = (counted(labels, self.ignore) for labels in (data.train_y, data.test_y))
-        tested = replace(data, test_x=data.test_x[test], test_y=data.test_y[test])
-        return tested, [part[train[part]] for part in rows]
 
     def losses(self, scores: Any, targets: Any) -> Any:
         return cross_entropy(scores, targets)

@@ -205,7 +205,8 @@ class AsynchronousServer(SynchronousServer):
         elif not self.crowd.in_flight:
             raise SelectorError(
                 f"{self.selector.name}.select returned no client in round {self.number} and none is in "
-                f"flight, though there are {candidates} candidates"
+                f"flight, though there are {candidates} candidates",
+                "allowed: one candidate at least where none is in flight",
             )
         return self.crowd.in_flight > 0 or next_s < math.inf
 

@@ -210,7 +210,8 @@ class SynchronousServer(Messages):
             return None
         raise SelectorError(
             f"{self.selector.name}.select returned no client in round {self.number}, "
-            f"though there are {candidates} candidates"
+            f"though there are {candidates} candidates",
+            "allowed: one candidate at least where there are any",
         )
 
     def _view(self, time_s: float, size: int | None) -> RoundView | None:

@@ -80,14 +80,15 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tu
     def begins(part: nn.Module, _: object) -> None:
         begun[id(part)] = next(count)
 
-    kind = torch.get_default_dtype()
+    kind, sample = torch.get_default_dtype(), blank(shape)
     try:
         with torch.no_grad(), nn.modules.module.register_module_forward_pre_hook(begins):
-            scores = tried(blank(shape))
+            scores = tried(sample)
     except FedsimError:
         raise
     except FAILURES as failure:
-        raise attributed(failure) or failed(f"model {name}", "forward", failure) from failure
+        error = attributed(failure) or failed(f"model {name}", "forward", failure)
+        raise PartError(f"{error.what}; {_given(sample, module)}", error.hint) from failure
     if (other := torch.get_default_dtype()) != kind:
         torch.set_default_dtype(kind)
         raise PartError(f"model {name}: forward sets the default type of torch to {other}", "allowed: to leave it")
@@ -98,6 +99,15 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tu
         raise PartError(f"model {name} gave scores of shape {tuple(scores.shape)} for one sample", allowed)
 
     return tuple(sorted(tried.state_dict(), key=lambda array: _place(array, tried, begun)))
+
+
+def _given(sample: Tensor, module: nn.Module) -> str:
+    """Return what a sample is and, where types of numbers may not go together, how they would."""
+    kinds = [str(one).removeprefix("torch.") for one in (sample.dtype, *(part.dtype for part in module.parameters()))]
+    told = f"its sample was {kinds[0]} of shape {tuple(sample.shape)}"
+    if not sample.is_floating_point():
+        return f"{told}, as tokens are; numbers are x.astype('float32')"
+    return f"{told}; its own numbers become so by model.float()" if "float64" in kinds else told
 
 
 def _place(array: str, module: nn.Module, begun: dict[int, int]) -> int:

@@ -82,14 +82,24 @@ def test_executors_agree_on_each_way_to_hand_a_model_over(model):
     assert losses == pytest.approx(others[1].evaluations.column("loss").to_numpy(), rel=1e-5)
 
 
-def test_a_module_begins_with_its_own_numbers_and_is_left_as_it_is():
-    module = Net()
+class Coarse(Net):
+    def forward(self, samples):
+        with torch.autocast("cpu", torch.bfloat16):
+            return super().forward(samples)
+
+
+@pytest.mark.parametrize("module", [Net(), Coarse()], ids=["float32", "scores of bfloat16"])
+def test_a_module_begins_with_its_own_numbers_and_is_left_as_it_is(module):
     before = {name: array.clone() for name, array in module.state_dict().items()}
     found = simulate(scenario(module, local={"learning_rate": 1e-12}), executor="sequential")
     after = load_model(found).state_dict()
     for name, array in module.state_dict().items():
         assert torch.equal(array, before[name])
         assert np.allclose(after[name], array, atol=1e-6)
+    data = TinyTargets(of="labels").load()
+    scores, labels = module(torch.from_numpy(data.test_x)).float(), torch.from_numpy(data.test_y)
+    right = nn.functional.cross_entropy(scores, labels).item()
+    assert found.column("evaluations", "loss")[0] == pytest.approx(right, rel=1e-6)
 
 
 class Scaled(nn.Module):
@@ -210,7 +220,11 @@ def test_named_models_are_written_as_toml_and_objects_are_not():
             r"layer 0 \(Linear\) is on the device meta, without num",
         ),
         ({"kind": f"{__name__}:script"}, r"model .*:script: it is a TorchScript module"),
-        (nn.Linear(2, 3), "Linear.forward failed with RuntimeError: .*mat1 and mat2"),
+        (
+            nn.Linear(2, 3),
+            r"Linear.forward failed with RuntimeError: .*mat1 and mat2.*; its sample was float32 of shape",
+        ),
+        (Net().double(), r"Net.forward failed with .*; its own numbers become so by model.float\(\)"),
         ({"kind": f"{__name__}:scenario", "model": "mlp"}, "scenario gave Scenario"),
     ],
 )
