@@ -13,7 +13,7 @@ from simpy import Environment, Event
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import call_after, call_next
 from fedsim.network.medium.drawn_jobs import DrawnTransfer, Jobs, Rows
-from fedsim.network.medium.drawn_plan import BlockPlan, BlocksPlan, Plan, TurnPlan
+from fedsim.network.medium.drawn_plan import BlockPlan, BlocksPlan, Plan
 from fedsim.network.medium.drawn_rules import BandRule, TimeRule
 from fedsim.network.medium.queued import SAME_INSTANT_ULPS
 from fedsim.network.radio.channel import LAST_BLOCK, MOST_BLOCKS, Channel
@@ -28,7 +28,7 @@ _AT_ONCE: Final = 400
 _MANY: Final = 16
 """Transfers beyond which gains are drawn ahead of the first end."""
 _FEW: Final = 3
-"""Blocks, or transfers, that are looked at one after the other in less time than together."""
+"""Blocks that are looked at one after the other in less time than together."""
 
 
 class DrawnSpectrum:
@@ -154,21 +154,18 @@ class DrawnSpectrum:
         if plan is None:
             return
         self._plan = None
-        if isinstance(plan, TurnPlan):
-            self._due |= plan.carry_out(jobs, now_s, self.bandwidth_hz)
-        else:
-            rows = plan.rows
-            bits, seconds = plan.carried(now_s)
-            left = jobs.left[rows] - bits
-            if plan.ends(now_s):
-                slack = plan.present_rate_bps(now_s) * (SAME_INSTANT_ULPS * math.ulp(now_s))
-                slack += jobs.grain[rows]
-                due = left <= slack
-                if np.logical_or.reduce(due):
-                    left[due], self._due = 0.0, True
-            jobs.left[rows] = left
-            seconds *= self.bandwidth_hz
-            jobs.work[rows] += seconds
+        rows = plan.rows
+        bits, seconds = plan.carried(now_s)
+        left = jobs.left[rows] - bits
+        if plan.ends(now_s):
+            slack = plan.present_rate_bps(now_s) * (SAME_INSTANT_ULPS * math.ulp(now_s))
+            slack += jobs.grain[rows]
+            due = left <= slack
+            if np.logical_or.reduce(due):
+                left[due], self._due = 0.0, True
+        jobs.left[rows] = left
+        seconds *= self.bandwidth_hz
+        jobs.work[rows] += seconds
         self._carried += self.bandwidth_hz * plan.busy_s(now_s)
         if turns is not None:
             turns.went_on(jobs, *plan.passed(now_s))
@@ -227,35 +224,17 @@ class DrawnSpectrum:
         if faded is not None:
             rate = np.where(faded, rate, channel.bandwidth_hz * channel.rate.mean_efficiency(snr, channel.fading))
             gain = np.where(faded, gain, channel.share_rates.typical)
-        if len(rate) == 1:
-            return self._plan_block(rows, gain[0], rate[0], split, first_s, now_s)
         length_s = np.full(len(gain), coherence_s)
         length_s[0] = first_s
         if turns is None:
             parts = np.broadcast_to(cast(FloatArray, split), rate.shape)
         else:
             parts = turns.turns(jobs, gain, rate, length_s)
+        if len(rate) == 1:
+            return _block_plan(now_s, rows, rate[0], parts[0], first_s, in_turn=turns is not None)
         rate = rate * parts
         sent = np.cumsum(rate * length_s[:, None], axis=0)
         return BlocksPlan(now_s, rows, rate, parts, np.cumsum(length_s), sent)
-
-    def _plan_block(
-        self,
-        rows: Rows,
-        gain: FloatArray,
-        rate: FloatArray,
-        split: FloatArray | None,
-        length_s: float,
-        now_s: float,
-    ) -> "BlockPlan | TurnPlan":
-        if split is not None:
-            return BlockPlan(now_s, rows, rate * split, split, length_s, 1.0)
-        served, part = cast(TimeRule, self._turns).turn(self._jobs, gain, rate, length_s)
-        rates = rate[served] * part
-        rows = served if isinstance(rows, slice) else rows[served]
-        if served.size > _FEW:
-            return BlockPlan(now_s, rows, rates, part, length_s, float(part.sum()))
-        return TurnPlan(now_s, rows, rows.tolist(), rates.tolist(), part.tolist(), length_s)
 
     def _horizon(self, rows: Rows, count: int, split: FloatArray | None, now_s: float) -> tuple[int, int]:
         """Return in about how many blocks the first transfer ends, and for how many to look ahead."""
@@ -307,6 +286,16 @@ class DrawnSpectrum:
     def _send_on(self, transfer: DrawnTransfer) -> None:
         transfer.leave(transfer.bits, transfer.work_done)
         transfer.send_on()
+
+
+def _block_plan(
+    now_s: float, rows: Rows, rate_bps: FloatArray, part: FloatArray, length_s: float, *, in_turn: bool
+) -> BlockPlan:
+    if not in_turn:
+        return BlockPlan(now_s, rows, rate_bps * part, part, length_s, 1.0)
+    (served,) = part.nonzero()
+    rows, part = served if isinstance(rows, slice) else rows[served], part[served]
+    return BlockPlan(now_s, rows, rate_bps[served] * part, part, length_s, float(part.sum()))
 
 
 def _place(rows: IntArray, row: int) -> int | None:
