@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from fedsim.arrays import BoolArray, FloatArray
 
 EMPIRICAL: Final = "empirical"
+_Pair = tuple[float, float]
 _OTHERS: Final = ("gamma", "weibull")
 _QUANTILES: Final = 256
 _SAME: Final = 1e-9
@@ -111,10 +112,10 @@ def _log_normal(times_s: FloatArray, cut: BoolArray) -> _Tried | None:
     if times_s.min() <= 0:
         return None
     logs = np.log(times_s)
-    mean, std = _normal_parameters(logs, cut)
+    (mean, std), (mean_error, std_error) = _normal_parameters(logs, cut)
     loglik = norm.logpdf(logs[~cut], mean, std).sum() - logs[~cut].sum() + norm.logsf(logs[cut], mean, std).sum()
-    median, count = math.exp(mean), np.count_nonzero(~cut)
-    errors = {"median_s": median * std / math.sqrt(count), "sigma": std / math.sqrt(2 * count)}
+    median = math.exp(mean)
+    errors = {"median_s": median * mean_error, "sigma": std_error}
     return _Tried(float(loglik), 2, norm.cdf(logs, mean, std), {"median_s": median, "sigma": std}, errors)
 
 
@@ -123,7 +124,7 @@ def _normal(times_s: FloatArray, cut: BoolArray) -> _Tried | None:
     from scipy.stats import norm
 
     least, at_floor = times_s[~cut].min(), _at_floor(times_s, cut)
-    mean, std = _normal_parameters(times_s, cut, at_floor)
+    (mean, std), errors = _normal_parameters(times_s, cut, at_floor)
     if mean < 0:
         return None
     inner = ~cut & ~at_floor
@@ -133,25 +134,35 @@ def _normal(times_s: FloatArray, cut: BoolArray) -> _Tried | None:
         + norm.logcdf(times_s[at_floor], mean, std).sum()
     )
     options = {"centre_s": mean, "std_s": std, "floor_s": float(least) if at_floor.any() else 0.0}
-    count = np.count_nonzero(inner)
-    errors = {"centre_s": std / math.sqrt(count), "std_s": std / math.sqrt(2 * count)}
-    return _Tried(float(loglik), 2 + bool(at_floor.any()), norm.cdf(times_s, mean, std), options, errors)
+    named = dict(zip(("centre_s", "std_s"), errors, strict=True))
+    return _Tried(float(loglik), 2 + bool(at_floor.any()), norm.cdf(times_s, mean, std), options, named)
 
 
-def _normal_parameters(values: FloatArray, cut: BoolArray, floored: BoolArray | None = None) -> tuple[float, float]:
-    """Return mean and standard deviation of a normal law by maximum likelihood, as unbiased as that of whole times."""
+def _normal_parameters(values: FloatArray, cut: BoolArray, floored: BoolArray | None = None) -> tuple[_Pair, _Pair]:
+    """Return mean and deviation of a normal law by maximum likelihood, as unbiased as of whole times, and errors."""
     from scipy.stats import CensoredData, norm
 
     floored = np.zeros(cut.size, dtype=bool) if floored is None else floored
     inner = ~cut & ~floored
+    count = np.count_nonzero(inner)
     mean, std = float(values[inner].mean()), float(values[inner].std(ddof=1))
-    if not cut.any() and not floored.any():
-        return mean, std
+    if count == values.size:
+        return (mean, std), (std / math.sqrt(count), std / math.sqrt(2 * count))
     # Around the mean of the whole ones, and in their unit, so that the search begins near its end.
     scaled = (values - mean) / std
     data = CensoredData(uncensored=scaled[inner], left=scaled[floored], right=scaled[cut])
     shift, scale = norm.fit(data, loc=0.0, scale=1.0)
-    return mean + std * float(shift), std * float(scale)
+    mean, std = mean + std * float(shift), std * float(scale)
+    # Observed information: a time that was cut tells less than a whole one.
+    z = (values - mean) / std
+    information = np.array([[count, 2 * z[inner].sum()], [2 * z[inner].sum(), 3 * np.square(z[inner]).sum() - count]])
+    for sign, beyond in ((1, z[cut]), (-1, -z[floored])):
+        hazard = np.exp(norm.logpdf(beyond) - norm.logsf(beyond))
+        slope = hazard * (hazard - beyond)
+        both = sign * (hazard + beyond * slope).sum()
+        information += [[slope.sum(), both], [both, (beyond * (2 * hazard + beyond * slope)).sum()]]
+    errors = std * np.sqrt(np.diag(np.linalg.inv(information)))
+    return (mean, std), (float(errors[0]), float(errors[1]))
 
 
 def _shifted_exponential(times_s: FloatArray, cut: BoolArray) -> _Tried | None:

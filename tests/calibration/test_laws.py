@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from fedsim.calibration.laws import fit_law, kaplan_meier, quantiles
 from fedsim.network.distributions import LATENCY_LAWS
@@ -44,6 +45,29 @@ def test_errors_are_those_of_the_size_of_the_sample():
     times_s, limit_s = LATENCY_LAWS.make(LAWS[3]).quantile(LEVELS), 0.5
     found = fit_law(np.minimum(times_s, limit_s), times_s > limit_s)
     assert (found.kind, found.errors["shift_s"]) == ("shifted-exponential", pytest.approx(2.0 / SIZE, rel=0.01))
+
+
+@pytest.mark.parametrize(("law", "cut_at"), [(LAWS[0], 0.1), (LAWS[0], 0.5), (LAWS[2], 0.6), (LAWS[2], 1.0)])
+def test_errors_are_those_of_the_curvature_of_the_likelihood(law, cut_at):
+    """Of times that are cut at one instant, or lie on a floor, and the law of their numbers or logarithms."""
+    times_s = LATENCY_LAWS.make(law).quantile(LEVELS)
+    cut, floor_s = cut_at < LEVELS, law.get("floor_s", 0.0)
+    times_s[cut] = times_s[~cut].max()
+    found = fit_law(times_s, cut)
+    (first, centre), (second, spread), *_ = found.options.items()
+    logs, at, scale = (np.log(times_s), np.log(centre), centre) if first == "median_s" else (times_s, centre, 1.0)
+
+    def loglik(moved):
+        normal = norm(at + moved[0], spread + moved[1])
+        whole = np.where(times_s == floor_s, normal.logcdf(logs), normal.logpdf(logs))
+        return np.where(cut, normal.logsf(logs), whole).sum()
+
+    def bend(one, other):
+        return (loglik(one + other) - loglik(one - other) - loglik(other - one) + loglik(-one - other)) / 4
+
+    steps = 1e-3 * spread * np.eye(2)
+    errors = 1e-3 * spread * np.sqrt(np.diag(np.linalg.inv([[-bend(one, other) for other in steps] for one in steps])))
+    assert [found.errors[first], found.errors[second]] == pytest.approx([scale * errors[0], errors[1]], rel=1e-3)
 
 
 @pytest.mark.parametrize("values", [np.zeros(50), np.full(50, 0.25)])

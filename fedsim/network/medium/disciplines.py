@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
 import numpy as np
 
-from fedsim.answers import AnswerError, Contract, Free, Given, InstanceOf, Number, OptionalOf, in_words
+from fedsim.answers import AnswerError, Contract, Free, Given, InstanceOf, Number, in_words
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.makespan_split import MakespanSplit
 
@@ -122,19 +122,6 @@ class Discipline(ABC):
         It holds for the jobs present now; called only while there are any.
         """
 
-    def earliest_end_s(self, job: Job, bandwidth_hz: float) -> float | None:
-        """Return the seconds before which a job that has just joined cannot end, on a medium of some bandwidth.
-
-        Asked where `asked_at_each_join` is false. A number says that the job brings no other's end forward, so that the
-        medium need not ask for the next end before; None, the default, says that it has to ask.
-
-        Parameters
-        ----------
-        job : that has joined in this instant
-        bandwidth_hz : of the medium
-        """
-        return None
-
     @abstractmethod
     def in_service(self) -> Collection[Job]:
         """Return the jobs that are served now. Large collections should find a member in constant time."""
@@ -183,11 +170,42 @@ DISCIPLINE: Final = Contract(
         "served": _Served(),
         "occupied": _Served(),
         "next_end": _NextEnd(),
-        "earliest_end_s": OptionalOf(Number(least=0)),
         "in_service": InstanceOf(Collection),
         "rate_hz": Number(least=0),
     },
 )
+
+
+class JobRows:
+    """Numbers of the jobs present: a row for each number, and in it a place for each job, in the order of joining."""
+
+    def __init__(self, rows: int) -> None:
+        self.jobs: list[Job] = []
+        self.joined: dict[Job, int] = {}
+        self._count = 0
+        # The last row counts jobs by joining, by which a job finds its place.
+        self._table = np.zeros((rows + 1, _FIRST_ROWS))
+        self.rows = self._table[:rows, :0]
+
+    def place(self, job: Job) -> int:
+        return int(self._table[-1, : len(self.jobs)].searchsorted(self.joined[job]))
+
+    def add(self, job: Job, *numbers: float) -> None:
+        place = len(self.jobs)
+        self.jobs.append(job)
+        self._count += 1
+        self.joined[job] = self._count
+        if place == self._table.shape[1]:
+            self._table = np.concatenate([self._table, np.zeros_like(self._table)], axis=1)
+        self._table[:, place] = *numbers, self._count
+        self.rows = self._table[:-1, : place + 1]
+
+    def remove(self, job: Job) -> None:
+        if job in self.joined:
+            place, left = self.place(job), len(self.jobs) - 1
+            del self.joined[job], self.jobs[place]
+            self._table[:, place:left] = self._table[:, place + 1 : left + 1]
+            self.rows = self._table[:-1, :left]
 
 
 class EqualSharing(Discipline):
@@ -341,43 +359,29 @@ class MakespanWithPower(MinimumMakespan):
         self._split: MakespanSplit | None = None
         self._rate_hz: float | None = None
         self._whole = 0.0
-        # Of each job present, one a row: bits that are left over the common scale, and SNR and density of its client.
-        self._row: dict[Job, int] = {}
-        self._in_row: list[Job] = []
-        self._columns = np.zeros((3, _FIRST_ROWS))
+        # Of each job, in the order of `_unscaled`: efficiency, and SNR and density of its client.
+        self._jobs = JobRows(3)
 
     def prepare(self, channel: Channel) -> None:
         self._split = MakespanSplit(channel)
 
     def join(self, job: Job) -> None:
-        scale = self._scale
         super().join(job)
-        row = self._row[job] = len(self._in_row)
-        if row and self._scale > scale:
-            # Jobs have another common scale.
-            self._columns[0] *= scale
-        self._in_row.append(job)
-        if row == self._columns.shape[1]:
-            self._columns = np.concatenate([self._columns, np.zeros_like(self._columns)], axis=1)
-        if self._split is not None:
-            (snr,), (densest,) = self._split.radio_of(np.array([job.bits / job.work]))
-            self._columns[:, row] = job.bits / self._scale, snr, densest
+        efficiency = job.bits / job.work
+        snr, densest = (0.0, 0.0) if self._split is None else self._split.radio_of(efficiency)
+        self._jobs.add(job, efficiency, snr, densest)
         self._rate_hz, self._whole = None, self._remaining
 
     def leave(self, job: Job) -> None:
         super().leave(job)
-        row = self._row.pop(job, None)
-        if row is not None:
-            last = self._in_row.pop()
-            if last is not job:
-                self._columns[:, row] = self._columns[:, len(self._in_row)]
-                self._in_row[row], self._row[last] = last, row
+        self._jobs.remove(job)
         self._rate_hz = None
 
     def rate_hz(self, bandwidth_hz: float) -> float:
         if self._split is None or not self._unscaled or self._remaining <= _ROUNDING * self._whole:
             return bandwidth_hz
         if self._rate_hz is None:
-            unscaled_bits, snr, densest = self._columns[:, : len(self._in_row)]
-            self._rate_hz = self._remaining / self._split.time_s(unscaled_bits * self._scale, snr, densest)
+            efficiency, snr, densest = self._jobs.rows
+            bits = np.fromiter(self._unscaled.values(), np.float64) * (self._scale * efficiency)
+            self._rate_hz = self._remaining / self._split.time_s(bits, snr, densest)
         return self._rate_hz

@@ -13,7 +13,7 @@ from simpy import Environment, Event
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import call_after, call_next
 from fedsim.network.medium.drawn_jobs import DrawnTransfer, Jobs, Rows
-from fedsim.network.medium.drawn_plan import BlockPlan, BlocksPlan, Plan, TurnPlan
+from fedsim.network.medium.drawn_plan import BlockPlan, BlocksPlan, Plan
 from fedsim.network.medium.drawn_rules import BandRule, TimeRule
 from fedsim.network.medium.queued import SAME_INSTANT_ULPS
 from fedsim.network.radio.channel import LAST_BLOCK, MOST_BLOCKS, Channel
@@ -28,7 +28,7 @@ _AT_ONCE: Final = 400
 _MANY: Final = 16
 """Transfers beyond which gains are drawn ahead of the first end."""
 _FEW: Final = 3
-"""Blocks, or transfers, that are looked at one after the other in less time than together."""
+"""Blocks that are looked at one after the other in less time than together."""
 
 
 class DrawnSpectrum:
@@ -43,6 +43,8 @@ class DrawnSpectrum:
         # The rate in a hertz is that in the whole band where time is divided, or power is spread and fading flat.
         self._jobs = Jobs(channel, rates=self._band is None or (channel.densest is None and channel.share_rates.flat))
         self._plan: Plan | None = None
+        # The part of the band of each transfer, until one comes or goes.
+        self._split: FloatArray | None = None
         self._timer: Event | None = None
         self._planning = self._due = False
         self._seen_s = self._changed_s = env.now
@@ -72,6 +74,7 @@ class DrawnSpectrum:
             if turns is None or not turns.waits(jobs):
                 self._change(now_s)
             self._came_s += now_s
+            self._split = None
             transfer.row = jobs.add(transfer, client, bits, self._efficiency[client])
         else:
             transfer.began_s = now_s
@@ -154,21 +157,18 @@ class DrawnSpectrum:
         if plan is None:
             return
         self._plan = None
-        if isinstance(plan, TurnPlan):
-            self._due |= plan.carry_out(jobs, now_s, self.bandwidth_hz)
-        else:
-            rows = plan.rows
-            bits, seconds = plan.carried(now_s)
-            left = jobs.left[rows] - bits
-            if plan.ends(now_s):
-                slack = plan.present_rate_bps(now_s) * (SAME_INSTANT_ULPS * math.ulp(now_s))
-                slack += jobs.grain[rows]
-                due = left <= slack
-                if np.logical_or.reduce(due):
-                    left[due], self._due = 0.0, True
-            jobs.left[rows] = left
-            seconds *= self.bandwidth_hz
-            jobs.work[rows] += seconds
+        rows = plan.rows
+        bits, seconds = plan.carried(now_s)
+        left = jobs.left[rows] - bits
+        if plan.ends(now_s):
+            slack = plan.present_rate_bps(now_s) * (SAME_INSTANT_ULPS * math.ulp(now_s))
+            slack += jobs.grain[rows]
+            due = left <= slack
+            if np.logical_or.reduce(due):
+                left[due], self._due = 0.0, True
+        jobs.left[rows] = left
+        seconds *= self.bandwidth_hz
+        jobs.work[rows] += seconds
         self._carried += self.bandwidth_hz * plan.busy_s(now_s)
         if turns is not None:
             turns.went_on(jobs, *plan.passed(now_s))
@@ -202,11 +202,11 @@ class DrawnSpectrum:
         rows: Rows = slice(0, jobs.n) if turns is None else turns.rows(jobs)
         jobs.begin(rows, block, now_s)
         snr = jobs.snr[rows]
-        split: FloatArray | None = None
-        if self._band is not None:
-            split = self._band.split(jobs)
-            if channel.densest is not None:
-                snr = snr * np.minimum(1.0 / split, jobs.densest[rows])
+        if self._band is not None and self._split is None:
+            self._split = self._band.split(jobs)
+        split = self._split
+        if split is not None and channel.densest is not None:
+            snr = snr * np.minimum(1.0 / split, jobs.densest[rows])
         expected, blocks = self._horizon(rows, snr.size, split, now_s)
         blocks = max(1, min(blocks, MOST_BLOCKS - (block - jobs.oldest_block)))
         faded = None
@@ -227,35 +227,15 @@ class DrawnSpectrum:
         if faded is not None:
             rate = np.where(faded, rate, channel.bandwidth_hz * channel.rate.mean_efficiency(snr, channel.fading))
             gain = np.where(faded, gain, channel.share_rates.typical)
-        if len(rate) == 1:
-            return self._plan_block(rows, gain[0], rate[0], split, first_s, now_s)
         length_s = np.full(len(gain), coherence_s)
         length_s[0] = first_s
         if turns is None:
             parts = np.broadcast_to(cast(FloatArray, split), rate.shape)
         else:
             parts = turns.turns(jobs, gain, rate, length_s)
-        rate = rate * parts
-        sent = np.cumsum(rate * length_s[:, None], axis=0)
-        return BlocksPlan(now_s, rows, rate, parts, np.cumsum(length_s), sent)
-
-    def _plan_block(
-        self,
-        rows: Rows,
-        gain: FloatArray,
-        rate: FloatArray,
-        split: FloatArray | None,
-        length_s: float,
-        now_s: float,
-    ) -> "BlockPlan | TurnPlan":
-        if split is not None:
-            return BlockPlan(now_s, rows, rate * split, split, length_s, 1.0)
-        served, part = cast(TimeRule, self._turns).turn(self._jobs, gain, rate, length_s)
-        rates = rate[served] * part
-        rows = served if isinstance(rows, slice) else rows[served]
-        if served.size > _FEW:
-            return BlockPlan(now_s, rows, rates, part, length_s, float(part.sum()))
-        return TurnPlan(now_s, rows, rows.tolist(), rates.tolist(), part.tolist(), length_s)
+        if len(rate) == 1:
+            return _block_plan(now_s, rows, rate[0], parts[0], first_s, in_turn=turns is not None)
+        return BlocksPlan.over(now_s, rows, rate * parts, parts, length_s)
 
     def _horizon(self, rows: Rows, count: int, split: FloatArray | None, now_s: float) -> tuple[int, int]:
         """Return in about how many blocks the first transfer ends, and for how many to look ahead."""
@@ -296,6 +276,7 @@ class DrawnSpectrum:
         return blocks if blocks > _FEW else 1
 
     def _let_go(self, transfer: DrawnTransfer, row: int, now_s: float) -> None:
+        self._split = None
         moved = self._jobs.remove(row)
         if moved is not None:
             moved.row = row
@@ -307,6 +288,16 @@ class DrawnSpectrum:
     def _send_on(self, transfer: DrawnTransfer) -> None:
         transfer.leave(transfer.bits, transfer.work_done)
         transfer.send_on()
+
+
+def _block_plan(
+    now_s: float, rows: Rows, rate_bps: FloatArray, part: FloatArray, length_s: float, *, in_turn: bool
+) -> BlockPlan:
+    if not in_turn:
+        return BlockPlan(now_s, rows, rate_bps * part, part, length_s, 1.0)
+    (served,) = part.nonzero()
+    rows, part = served if isinstance(rows, slice) else rows[served], part[served]
+    return BlockPlan(now_s, rows, rate_bps[served] * part, part, length_s, float(part.sum()))
 
 
 def _place(rows: IntArray, row: int) -> int | None:

@@ -12,7 +12,6 @@ from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.makespan_split import MakespanSplit
 
 _LEAST_BPS: Final = 1e-200
-_ONLY: Final = np.zeros(1, dtype=np.int64)
 _WHOLE: Final = np.ones(1)
 _NONE: Final = np.zeros(0, dtype=np.int64)
 
@@ -22,7 +21,7 @@ class BandRule(ABC):
 
     @abstractmethod
     def split(self, jobs: Jobs) -> FloatArray:
-        """Return the part of the band of each transfer present, shape (n,); 1 in all."""
+        """Return the part of the band of each transfer present until one comes or goes, shape (n,); 1 in all."""
 
 
 class TimeRule(ABC):
@@ -39,10 +38,6 @@ class TimeRule(ABC):
     @abstractmethod
     def turns(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, length_s: FloatArray) -> FloatArray:
         """Return the part of the time of each block that a transfer has, shape (blocks, m); at most 1 in all."""
-
-    @abstractmethod
-    def turn(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, seconds: float) -> tuple[IntArray, FloatArray]:
-        """Return which of the `rows` are served in one block, and the part of the time that each of them has."""
 
     def went_on(self, jobs: Jobs, block: int, passed_s: float) -> None:
         """Let time pass as planned: some whole blocks, and seconds of the next; by default nothing."""
@@ -85,9 +80,6 @@ class FirstComeTime(TimeRule):
     def turns(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, length_s: FloatArray) -> FloatArray:
         return np.ones_like(rate_bps)
 
-    def turn(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, seconds: float) -> tuple[IntArray, FloatArray]:
-        return _ONLY, _WHOLE
-
 
 class BestGainTime(TimeRule):
     """Each block for the transfer whose gain is the largest against its own mean; equal ones share it."""
@@ -98,10 +90,6 @@ class BestGainTime(TimeRule):
     def turns(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, length_s: FloatArray) -> FloatArray:
         best = np.asarray(gain == gain.max(axis=1, keepdims=True), dtype=np.float64)
         return np.asarray(best / best.sum(axis=1, keepdims=True))
-
-    def turn(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, seconds: float) -> tuple[IntArray, FloatArray]:
-        best = np.equal(gain, gain[gain.argmax()]).nonzero()[0]
-        return best, _WHOLE if best.size == 1 else np.full(best.size, 1.0 / best.size)
 
 
 class FairTime(TimeRule):
@@ -121,17 +109,15 @@ class FairTime(TimeRule):
         self._served: list[tuple[IntArray, FloatArray]] = []
 
     def turns(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, length_s: FloatArray) -> FloatArray:
-        parts = np.zeros_like(rate_bps)
+        parts, lasts_s = np.zeros_like(rate_bps), length_s.tolist()
         self._begin(jobs)
-        for block, seconds in enumerate(length_s.tolist()):
+        for block, seconds in enumerate(lasts_s):
+            if block:
+                before_s = lasts_s[block - 1]
+                self._before_bps.append(self._after(block - 1, before_s, -math.expm1(-before_s / self._window_s)))
             low, part = self._divide(rate_bps[block], seconds)
             parts[block, low] = part
-            self._before_bps.append(self._after(block, seconds, -math.expm1(-seconds / self._window_s)))
         return parts
-
-    def turn(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, seconds: float) -> tuple[IntArray, FloatArray]:
-        self._begin(jobs)
-        return self._divide(rate_bps, seconds)
 
     def went_on(self, jobs: Jobs, block: int, passed_s: float) -> None:
         average = self._after(block, passed_s, 1.0 - math.exp(-passed_s / self._window_s))

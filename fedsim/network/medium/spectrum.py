@@ -43,8 +43,6 @@ class SharedSpectrum:
         self._present: dict[Job, SpectrumTransfer] = {}
         self._waiting: dict[Job, None] = {}
         self._rate_hz = discipline.rate_hz(bandwidth_hz)
-        # Whether the rate is another one since a join.
-        self._rate_changed = False
         self._seen_s = env.now
         self._timer: Event | None = None
         self._joined = False
@@ -103,7 +101,8 @@ class SharedSpectrum:
             self._rate_hz = discipline.rate_hz(self.bandwidth_hz)
             self._plan(now_s, discipline.next_end()[0])
         elif not self._joined:
-            self._plan_join(transfer, now_s)
+            self._joined = True
+            call_next(self.env, self._plan_joined)
 
     def forget(self, transfer: SpectrumTransfer) -> None:
         """Remove a cancelled transfer; its share goes to the others at once."""
@@ -150,17 +149,12 @@ class SharedSpectrum:
             self._seen_s = now_s
             present = len(self._present)
             self._presence_s += present * elapsed_s
-            if self._rate_changed:
-                self._look_up_rate()
             work = self._rate_hz * elapsed_s
             self._most += work
             if present:
                 self._carried += work
                 self._steps += 1
                 self.discipline.advance(work)
-
-    def _look_up_rate(self) -> None:
-        self._rate_hz, self._rate_changed = self.discipline.rate_hz(self.bandwidth_hz), False
 
     def _begin_service(self, now_s: float) -> None:
         waiting, served = self._waiting, self.discipline.in_service()
@@ -171,26 +165,14 @@ class SharedSpectrum:
 
     def _plan(self, now_s: float, left: float) -> None:
         """Set a timer no later than the next end, which is after some more work in Hz s."""
-        self._fire_after(now_s, left / self._rate_hz if left > 0.0 else 0.0)
-
-    def _fire_after(self, now_s: float, delay_s: float) -> None:
+        delay_s = left / self._rate_hz if left > 0.0 else 0.0
         if now_s + delay_s < self._fires_s:
             self._timer, self._fires_s = call_after(self.env, delay_s, self._on_time), now_s + delay_s
-
-    def _plan_join(self, transfer: SpectrumTransfer, now_s: float) -> None:
-        """Plan for a join that brings no other end forward at once, and for others after all joins of one event."""
-        delay_s = self.discipline.earliest_end_s(transfer, self.bandwidth_hz)
-        if delay_s is None:
-            self._joined = True
-            call_next(self.env, self._plan_joined)
-        else:
-            self._rate_changed = True
-            self._fire_after(now_s, delay_s)
 
     def _plan_joined(self, _event: Event) -> None:
         self._joined = False
         if self._present:
-            self._look_up_rate()
+            self._rate_hz = self.discipline.rate_hz(self.bandwidth_hz)
             self._plan(self.env.now, self.discipline.next_end()[0])
 
     def _on_time(self, event: Event) -> None:
@@ -206,8 +188,6 @@ class SharedSpectrum:
         """End all transfers whose end is now; return the work until the next end, 0 if no transfer is left."""
         slack_s = SAME_INSTANT_ULPS * math.ulp(now_s)
         present, next_end = self._present, self.discipline.next_end
-        if self._rate_changed:
-            self._look_up_rate()
         while present:
             left, job = next_end()
             if left > slack_s * self._rate_hz:
@@ -225,7 +205,7 @@ class SharedSpectrum:
     def _let_go(self, transfer: SpectrumTransfer, now_s: float) -> None:
         del self._present[transfer]
         self.discipline.leave(transfer)
-        self._rate_hz, self._rate_changed = self.discipline.rate_hz(self.bandwidth_hz), False
+        self._rate_hz = self.discipline.rate_hz(self.bandwidth_hz)
         if transfer.began_s is None:
             del self._waiting[transfer]
         if self._waiting:

@@ -74,12 +74,11 @@ class MakespanSplit:
         part, log_efficiency = self._log_parts(bits, snr, densest)
         return float(np.mean(bits / np.exp(part + log_efficiency))) / self.bandwidth_hz
 
-    def radio_of(self, efficiency: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the SNR with the whole band and the greatest density of power of clients by their mean efficiency."""
-        place = np.minimum(np.searchsorted(self._known_efficiency, efficiency * (1 - _CLOSE)), self._order.size - 1)
+    def radio_of(self, efficiency: float) -> tuple[float, float]:
+        """Return the SNR with the whole band and the greatest density of power of a client by its mean efficiency."""
+        place = min(int(np.searchsorted(self._known_efficiency, efficiency * (1 - _CLOSE))), self._order.size - 1)
         client = self._order[place]
-        densest = np.ones(client.size) if self._densest is None else self._densest[client]
-        return self._snr[client], densest
+        return float(self._snr[client]), 1.0 if self._densest is None else float(self._densest[client])
 
     def _log_efficiency(self, level: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the logarithm of the mean efficiency at logarithms of SNRs, and its slope."""

@@ -16,7 +16,6 @@ from fedsim.network.medium.gain_sharing import EqualWithPower, GainSharing
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.spectrum import SharedSpectrum
 from fedsim.network.medium.wifi import RateFair
-from fedsim.network.radio.shares.multiuser_diversity import Window
 from fedsim.rounds.effects.audit.audit import check_book
 from tests.support.media import finish, played
 
@@ -32,17 +31,8 @@ class Kinds:
     def kind(self, efficiency):
         return int(efficiency)
 
-    def place(self, users):
-        return users - 1, 0.0
-
-    def row(self, place):
-        return self.curves(place, place + 1)[0].tolist()
-
-    def window(self, first, end):
-        return Window.over(range(first + 1, end + 2), self.curves(first, end + 1))
-
-    def curves(self, first, end):
-        return np.array([self.gains.get(users, [1.0] * 9) for users in range(first + 1, end + 1)])
+    def among(self, users):
+        return np.array(self.gains.get(users, [1.0] * 9))
 
 
 class Gained(GainSharing):
@@ -61,58 +51,6 @@ RULES = {
     "together": MinimumMakespan,
     "rate-fair": RateFair,
 }
-
-
-class AskedAtEachJoin(Gained):
-    """The same rule, which bounds no end."""
-
-    def earliest_end_s(self, job, bandwidth_hz):
-        return None
-
-
-@given(
-    st.lists(st.tuples(st.floats(0.0, 4.0), st.integers(1, 60), st.integers(1, 8)), min_size=1, max_size=18),
-    st.sampled_from([0.0, 0.3, 1.0, 1.7]),
-)
-def test_a_join_planned_by_a_bound_ends_when_the_next_end_is_asked_for(starts, power):
-    """With gains that rise faster than the number of clients, a join brings other ends forward, past all bounds."""
-    gains = {users: users ** (power * np.arange(9) / 8) for users in range(1, 40)}
-
-    def ends_s(rule):
-        env, ends = simpy.Environment(), {}
-        medium = SharedSpectrum(env, 2.0, rule(Kinds(gains)))
-
-        def server():
-            for i, (after_s, bits, kind) in enumerate(starts):
-                yield env.timeout(after_s)
-                done = medium.send(float(bits), float(kind)).done
-                done.callbacks.append(lambda _, i=i: ends.update({i: env.now}))
-
-        env.process(server())
-        env.run()
-        return ends
-
-    assert ends_s(Gained) == pytest.approx(ends_s(AskedAtEachJoin), rel=1e-9)
-
-
-def test_gains_lie_between_those_of_two_numbers_of_users_by_hand():
-    """Half-way between its neighbours' gains, a alone does 1.5 Hz s a second and b alone 2; together 1.25 and 2.
-
-    At 2 s a has 1 of its 4 Hz s left, to 2.8 s; b has done 1.6 of its 4 by then, and alone it needs 1.2 s for the rest.
-    """
-
-    class Between(Kinds):
-        def place(self, users):
-            return users - 1, 0.5
-
-    gains = {2: [1.0, 2.0, 3.0, *[1.0] * 6], 3: [1.0, 3.0, 5.0, *[1.0] * 6]}
-    env = simpy.Environment()
-    medium = SharedSpectrum(env, 1.0, Gained(Between(gains)))
-    first = medium.send(4.0, 1.0)
-    env.run(until=2.0)
-    assert medium.book().under_way == pytest.approx(3.0)
-    assert finish(env, first, medium.send(8.0, 2.0)) == pytest.approx([2.8, 4.0])
-    assert medium.book().carried == pytest.approx(8.0)
 
 
 @pytest.mark.parametrize("make", [*RULES.values(), Multicast], ids=[*RULES, "multicast"])

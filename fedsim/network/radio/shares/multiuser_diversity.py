@@ -4,12 +4,12 @@ import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from functools import cache, partial
-from typing import Final, NamedTuple
+from functools import cache, lru_cache, partial
+from typing import Final
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, numbers_of
+from fedsim.arrays import FloatArray
 from fedsim.network.radio.capacity import double_exponential
 from fedsim.network.radio.contracts import Fading
 from fedsim.network.radio.spectral_efficiency import RateLaw
@@ -18,12 +18,12 @@ from fedsim.units import db_to_linear, linear_to_db
 _EXACT_USERS: Final = 8
 _USERS_PER_STEP: Final = 1.2
 _LEVELS: Final = 32
-_PLACES: Final = 100  # up to 1e8 clients
 _NO_LIMIT: Final = 1e12
 """Density of a client's power beyond which the smallest share of a band has all of it."""
 _SNR_STEP_DB: Final = 0.05
 _LIMIT_STEP_DB: Final = 0.2
 _CLOSE: Final = 1e-12
+_REMEMBERED: Final = 2**10
 
 
 def efficiency_of_best(rate: RateLaw, fading: Fading, snr: FloatArray, users: int) -> FloatArray:
@@ -53,44 +53,28 @@ class GainTable(ABC):
         self._fine_db = np.linspace(low, high, 20 * (high - low) + 1)
         self.alone = efficiency_of_best(rate, fading, db_to_linear(self.level_db), 1)
         self.kind = partial(bisect_left, _middles(np.interp(self._fine_db, self.level_db, self.alone)).tolist())
-        """Return the kind, a column of `curves`, of a client of a mean efficiency in bit/s/Hz."""
-        self._curves, self._computed = np.zeros((_PLACES, self._fine_db.size)), set[int]()
-        self._rows: dict[int, Sequence[float]] = {}
-        self._windows: dict[tuple[int, int], Window] = {}
-        self.place = cache(_place)
-        """Return the place of a number of clients, and the weight of the next place beside it."""
+        """Return the kind, a place in `among`, of a client of a mean efficiency in bit/s/Hz."""
+        self._curve, self.among = cache(self._computed), lru_cache(maxsize=_REMEMBERED)(self._among)
+        """Return the gain of every kind among a number of clients, linear between two for which it is computed."""
 
     @abstractmethod
     def efficiency(self, users: int) -> FloatArray:
         """Return the mean efficiency in the hertz that a client has among n clients, at each of `level_db`."""
 
-    def curves(self, first: int, end: int) -> FloatArray:
-        """Return the gain of every kind for the numbers of clients at some places, shape (end - first, kinds)."""
-        for place in range(first, end):
-            if place not in self._computed:
-                self._computed.add(place)
-                among = self.efficiency(_users(place))
-                gain = np.ones_like(among)
-                np.divide(among, self.alone, out=gain, where=self.alone > 0)
-                self._curves[place] = self.of_kinds(gain)
-        return self._curves[first:end]
+    def _among(self, users: int) -> FloatArray:
+        place, share = _place(users)
+        fewer, more = self._curve(place), self._curve(place + 1)
+        return fewer + share * (more - fewer)
+
+    def _computed(self, place: int) -> FloatArray:
+        among = self.efficiency(_users(place))
+        gain = np.ones_like(among)
+        np.divide(among, self.alone, out=gain, where=self.alone > 0)
+        return self.of_kinds(gain)
 
     def of_kinds(self, gain: FloatArray) -> FloatArray:
         """Return the gain of every kind from that at each of `level_db`."""
         return np.interp(self._fine_db, self.level_db, gain)
-
-    def row(self, place: int) -> Sequence[float]:
-        """Return the gain of every kind at one place, to look up single ones."""
-        if place not in self._rows:
-            self._rows[place] = self.curves(place, place + 1)[0].tolist()
-        return self._rows[place]
-
-    def window(self, first: int, end: int) -> "Window":
-        """Return bounds of the gains for the numbers of clients from one place to another, with both."""
-        if (first, end) not in self._windows:
-            users = [_users(place) for place in range(first, end + 1)]
-            self._windows[first, end] = Window.over(users, self.curves(first, end + 1))
-        return self._windows[first, end]
 
 
 class DiversityGain(GainTable):
@@ -140,7 +124,7 @@ class ShareGainByLimit(GainTable):
         _, first, kind = np.unique(cell, axis=1, return_index=True, return_inverse=True)
         self.level_db, self._densest = snr_db[first], db_to_linear(limit_db[first])
         known = rate.mean_efficiency(db_to_linear(snr_db), fading)
-        self.alone, self._curves = known[first], np.zeros((_PLACES, first.size))
+        self.alone = known[first]
         self.kind = partial(_kind_of, (known * (1 - _CLOSE)).tolist(), kind.ravel().tolist())
 
     def efficiency(self, users: int) -> FloatArray:
@@ -161,23 +145,6 @@ def _in_order(snr: FloatArray, densest: FloatArray) -> tuple[FloatArray, FloatAr
     client = np.flatnonzero(snr > 0)
     client = client[np.argsort(snr[client])]
     return linear_to_db(snr[client]), linear_to_db(np.minimum(densest[client], _NO_LIMIT))
-
-
-class Window(NamedTuple):
-    """Bounds of the gains for some numbers of clients side by side."""
-
-    ceiling: Sequence[float]
-    least: float
-    most: float
-
-    @classmethod
-    def over(cls, users: Sequence[int], curves: FloatArray) -> "Window":
-        number = np.array(users, dtype=np.float64)
-        few, many = number[:-1], number[1:]
-        rise = np.where(many == few + 1, 1 / few, np.log(many / few))
-        falls = np.all(curves[1:] <= curves[:-1] * (1 + rise)[:, None])
-        least, most = (users[0], users[-1]) if falls else (math.inf, 0.0)
-        return cls(numbers_of(curves.max(axis=0)), least, most)
 
 
 def _users(place: int) -> int:

@@ -8,7 +8,7 @@ import simpy
 from scipy.integrate import quad
 
 from fedsim.network import Cell, ModulationAndCoding, Nakagami, NoFading, Rayleigh, Shannon
-from fedsim.network.radio.shares.multiuser_diversity import DiversityGain, Window, efficiency_of_best
+from fedsim.network.radio.shares.multiuser_diversity import DiversityGain, efficiency_of_best
 from tests.support.media import built
 
 LIMIT = Shannon(snr_gap_db=0.0, ceiling="none")
@@ -17,9 +17,7 @@ LIMIT = Shannon(snr_gap_db=0.0, ceiling="none")
 def gain_at(rate, fading, snr, users):
     snr = np.array([snr])
     gains = DiversityGain(rate, fading, snr)
-    place, share = gains.place(users)
-    fewer, more = gains.curves(place, place + 2)[:, gains.kind(float(efficiency_of_best(rate, fading, snr, 1)[0]))]
-    return float((1 - share) * fewer + share * more)
+    return float(gains.among(users)[gains.kind(float(efficiency_of_best(rate, fading, snr, 1)[0]))])
 
 
 @pytest.mark.parametrize("users", [1, 2, 5, 30, 1000])
@@ -51,25 +49,6 @@ def test_efficiency_is_the_integral_of_its_tail(users, law, gap, ceiling, slack)
 
 def test_without_fading_there_is_no_gain():
     assert [gain_at(LIMIT, NoFading(), 3.0, users) for users in (1, 7, 500)] == pytest.approx([1.0, 1.0, 1.0])
-
-
-def test_a_window_bounds_every_gain_whose_number_of_clients_lies_in_it():
-    gains = DiversityGain(LIMIT, Rayleigh(), np.array([0.01, 100.0]))
-    ceiling, least, most = gains.window(2, 12)
-    assert (least, most) == (3, 20)
-    before = np.inf
-    for users in range(least, most + 1):
-        place, share = gains.place(users)
-        gain = (1 - share) * gains.curves(place, place + 1)[0] + share * gains.curves(place + 1, place + 2)[0]
-        assert np.all(gain <= np.array(ceiling) * (1 + 1e-12))
-        assert np.all(gain / users < before)
-        before = gain / users
-
-
-def test_a_window_in_which_a_gain_outruns_the_number_of_clients_holds_for_none():
-    assert Window.over([2, 3, 6], np.array([[1.0, 1.0], [1.5, 1.2], [1.5, 1.9]]))[1:] == (2, 6)  # 1.2 ln 2 is 0.83
-    assert Window.over([2, 3, 6], np.array([[1.0, 1.0], [1.6, 1.2], [1.6, 1.9]]))[1:] == (math.inf, 0.0)
-    assert Window.over([2, 3, 6], np.array([[1.0, 1.0], [1.5, 1.2], [1.5, 2.1]]))[1:] == (math.inf, 0.0)
 
 
 @pytest.mark.statistical
