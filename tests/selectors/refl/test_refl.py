@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim import simulate
-from fedsim.selectors.refl.refl import Refl, ReflOracle, ReflState, SeasonalForecast, target
+from fedsim.selectors.refl.refl import Refl, ReflOracle, SeasonalForecast, target
 from tests.support.short_runs import TIMING
 from tests.support.views import reports_of, rng, view_of
 
@@ -96,10 +96,10 @@ def test_mu_is_the_moving_average_of_round_durations():
     selector = Refl(1)
     selector.select(view_of(3, time_s=50.0), rng())
     selector.observe(reports_of([0], time_s=150.0))
-    assert selector._state.mu_s == 325.0
+    assert selector.mu_s == 325.0
     selector.select(view_of(3, round=2, time_s=200.0), rng())
     selector.observe(reports_of([1], number=2, time_s=240.0))
-    assert selector._state.mu_s == 111.25
+    assert selector.mu_s == 111.25
 
 
 def test_clients_wait_after_their_selection_unless_too_few_are_left():
@@ -200,13 +200,12 @@ def test_the_slot_is_that_from_mu_to_two_mu_from_now():
 @pytest.mark.parametrize(("mu_s", "due"), [(5.0, 0), (9.9, 0), (10.0, 1), (15.0, 1)])
 def test_an_update_is_due_if_it_is_expected_within_mu(mu_s, due):
     """Client 0 has taken 20 s once and was sent at 40 s; at 50 s its update is expected in 10 s."""
-    state = ReflState(5, initial_s=mu_s, alpha=1.0)
-    state.meet(view_of(2, time_s=0.0))
-    state.sent(np.array([0]), view_of(2, time_s=0.0))
-    state.learn(reports_of([0], duration_s=[20.0], time_s=20.0))
-    state.sent(np.array([0]), view_of(2, round=2, time_s=40.0))
-    state.learn(reports_of([0], number=2, delivered=[False], duration_s=[5.0], time_s=45.0))
+    selector = Refl(1, initial_s=mu_s, alpha=1.0)
+    selector.select(view_of([0], clients=2, time_s=0.0), rng())
+    selector.observe(reports_of([0], duration_s=[20.0], time_s=20.0))
+    selector.select(view_of([0], clients=2, round=2, time_s=40.0), rng())
+    selector.observe(reports_of([0], number=2, delivered=[False], duration_s=[5.0], time_s=45.0))
     later = view_of([1], clients=2, round=3, time_s=50.0)
-    state.meet(later)
-    assert state.missed(later).tolist() == [0]
-    assert state.due(later) == due
+    selector.meet(later)
+    assert selector.missed(later).tolist() == [0]
+    assert selector.due(later) == due
