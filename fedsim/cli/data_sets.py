@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedsim.cli.options import Assignments, DataDir, one_path
+from fedsim.cli.options import Assignments, DataDir, figure_path, one_path
 from fedsim.cli.printing import print_table
 from fedsim.errors import FedsimError
 
@@ -19,7 +19,7 @@ def data(
     download: Annotated[bool, typer.Option("--download", help="Fetch the data set named.")] = False,
     assignments: Assignments = None,
     figure: Annotated[
-        Path | None, typer.Option("--figure", callback=one_path, help="Draw the scenario's clients and labels.")
+        Path | None, typer.Option("--figure", callback=figure_path, help="Draw the scenario's clients and labels.")
     ] = None,
     table: Annotated[
         Path | None, typer.Option("--table", callback=one_path, help="Write samples by client and label as CSV.")

@@ -15,6 +15,15 @@ def one_path(value: Path | None) -> Path | None:
     return None if value is None else check_path(value, FedsimError)
 
 
+def figure_path(value: Path | None) -> Path | None:
+    """Refuse the file of a figure that could not be written, before the runs that it shows."""
+    if value is None:
+        return None
+    from fedsim.history.figures.writing import figure_file
+
+    return figure_file(value)
+
+
 def each_path(values: list[Path]) -> list[Path]:
     return [check_path(value, FedsimError) for value in values]
 

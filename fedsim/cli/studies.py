@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedsim.cli.options import Assignments, DataDir, each_once, each_path, one_path
+from fedsim.cli.options import Assignments, DataDir, each_once, each_path, figure_path, one_path
 from fedsim.cli.printing import print_lines, print_notes, print_table
 from fedsim.cli.scenarios import Quiet, load_scenario
 from fedsim.errors import FedsimError
@@ -67,7 +67,7 @@ def sweep(
     ] = None,
     most: Annotated[int, typer.Option("--most", help="Seeds at most, with --until.")] = 200,
     plan: Annotated[bool, typer.Option("--plan", help="Say what would be run, in which time and memory.")] = False,
-    plot: Annotated[Path | None, typer.Option("--plot", callback=one_path, help="File of a figure.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", callback=figure_path, help="File of a figure.")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Run variants of a scenario with several seeds side by side, and compare them pair by pair.
@@ -163,7 +163,7 @@ def compare(
     level: Level = None,
     to: To = None,
     plot: Annotated[
-        Path | None, typer.Option("--plot", callback=one_path, help="File of a figure, with --why of stacked bars.")
+        Path | None, typer.Option("--plot", callback=figure_path, help="File of a figure, with --why of stacked bars.")
     ] = None,
     x: Annotated[str, typer.Option("--x", help="Of the figure: time, round, bits or joules.")] = "time",
     why: Annotated[bool, typer.Option("--why", help="Say which factor makes the difference in seconds.")] = False,

@@ -46,6 +46,15 @@ def grown(array: NDArray[T], clients: int, fill: Any = 0) -> NDArray[T]:
     return np.pad(array, (0, missing), constant_values=fill) if missing > 0 else array
 
 
+def whole(number: Any) -> Any:
+    """Return the whole part of a number or of each of an array, after rounding: 29 % of 100 is 29, though 28.99... .
+
+    >>> int(0.29 * 100), int(whole(0.29 * 100))
+    (28, 29)
+    """
+    return np.floor(number + 1e-9)
+
+
 def data_sizes(view: RoundView) -> IntArray:
     """Return n_k of each candidate, shape (n,); 1 for all if no candidate has data, as in a timing-only run."""
     return view.samples if view.samples.any() else np.ones(view.client.size, dtype=np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, RoundView
 from fedsim.selectors.options import AtLeast0, Share
-from fedsim.selectors.sampling import CohortSelector, draw_by_logarithms
+from fedsim.selectors.sampling import CohortSelector, draw_by_logarithms, whole
 
 
 @dataclass(eq=False)
@@ -76,5 +76,5 @@ class ActiveLearning(CohortSelector):
 
 def _rounded(number: float, rng: np.random.Generator) -> int:
     """Return a number rounded up with the probability of its fraction, and down otherwise."""
-    whole = int(number + 1e-9)
-    return whole + int(rng.random() < number - whole - 1e-9)
+    least = int(whole(number))
+    return least + int(rng.random() < number - least - 1e-9)

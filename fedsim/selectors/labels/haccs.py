@@ -15,7 +15,7 @@ from scipy.spatial import KDTree
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.options import AtLeast0, Share
-from fedsim.selectors.sampling import TIME_COLUMNS, CohortSelector, grown
+from fedsim.selectors.sampling import TIME_COLUMNS, CohortSelector, grown, whole
 
 Distance = Literal["hellinger", "euclidean"]
 _ROUNDING: Final = 1e-12
@@ -113,7 +113,7 @@ class Haccs(CohortSelector):
         left = np.bincount(cluster, minlength=names.size)
         taken = np.zeros(names.size, dtype=np.int64)
         if self.draw == "quasi-random" and names.size:
-            taken = np.minimum((size * weight / weight.sum()).astype(np.int64), left)
+            taken = np.minimum(whole(size * weight / weight.sum()).astype(np.int64), left)
         for _ in range(size - int(taken.sum())):
             chance = np.where(taken < left, weight, 0.0)
             if not chance.any():

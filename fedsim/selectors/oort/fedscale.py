@@ -15,7 +15,7 @@ from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.in_flight import InFlight
 from fedsim.selectors.oort.state import OortState, Silent, blacklist, fill_up
 from fedsim.selectors.options import AtLeast0, Count, Range, Share
-from fedsim.selectors.sampling import CohortSelector, draw_distinct
+from fedsim.selectors.sampling import CohortSelector, draw_distinct, grown, whole
 
 _FLAT, _SHARP = 0.1, 5.0
 """Relative change of the window's utility: the pacer relaxes up to the first and tightens from the second on."""
@@ -115,7 +115,7 @@ class OortFedScale(CohortSelector):
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         self._state.meet(view)
         self._in_flight.meet(view)
-        self._exploits = np.pad(self._exploits, (0, max(view.clients - self._exploits.size, 0)))
+        self._exploits = grown(self._exploits, view.clients)
         self._pace(view.round)
         size = self.cohort_size(view)
         places = self._explored(size)
@@ -153,7 +153,7 @@ class OortFedScale(CohortSelector):
         known_s = np.sort(durations_s[np.isfinite(durations_s)])
         if self._percentile >= 100 or not known_s.size:
             return math.inf
-        return float(known_s[min(int(known_s.size * self._percentile / 100), known_s.size - 1)])
+        return float(known_s[min(int(whole(known_s.size * self._percentile / 100)), known_s.size - 1)])
 
     def score(self, candidates: IntArray, client: IntArray, round_: int) -> FloatArray:
         """Return the scores of tried clients, normalised over all candidates of positive utility."""
@@ -162,7 +162,7 @@ class OortFedScale(CohortSelector):
         rewards = np.sort(rewards[rewards > 0])
         if not rewards.size:
             rewards = np.zeros(1)
-        limit = rewards[min(int(rewards.size * self.clip), rewards.size - 1)]
+        limit = rewards[min(int(whole(rewards.size * self.clip)), rewards.size - 1)]
         least = 0.999 * rewards[0]
         worth = (np.minimum(state.utility[client], limit) - least) / max(rewards[-1] - least, 1e-4)
         worth += np.sqrt(0.1 * math.log(round_) / state.last_round[client])
@@ -219,5 +219,5 @@ class OortFedScale(CohortSelector):
         """Return the positions of explored clients among the untried ones, ties in random order; shape (size,)."""
         shuffled = rng.permutation(client.size)
         weight = (self._state.batch[client] * self._penalty(client))[shuffled]
-        first = np.argsort(-weight, kind="stable")[: int(self.sample_window * size)]
+        first = np.argsort(-weight, kind="stable")[: int(whole(self.sample_window * size))]
         return np.asarray(shuffled[first[draw_distinct(weight[first], size, rng)]])

@@ -14,7 +14,7 @@ from fedsim.measurements import MOST_WORK
 from fedsim.selectors.contracts import Cohort, RoundView
 from fedsim.selectors.oort.fedscale import OortFedScale
 from fedsim.selectors.options import AtLeast0, Count, Range, Share
-from fedsim.selectors.sampling import TIME_COLUMNS
+from fedsim.selectors.sampling import TIME_COLUMNS, whole
 from fedsim.units import Bound
 
 
@@ -90,5 +90,5 @@ class PyramidFl(OortFedScale):
         with np.errstate(over="ignore"):
             more = np.maximum(slack_s, 0.0) / np.where(works, work_s, 1.0)
         if self.steps is not None:
-            more = np.floor(np.minimum(more, MOST_WORK / max(self.beta, 1e-9)) * self.steps) / self.steps
+            more = whole(np.minimum(more, MOST_WORK / max(self.beta, 1e-9)) * self.steps) / self.steps
         return np.asarray(1.0 + np.minimum(self.beta * more, self.most_more))

@@ -23,7 +23,7 @@ from fedsim.errors import SelectorError
 from fedsim.selectors.contracts import Cohort, OracleView, Reports, RoundView
 from fedsim.selectors.in_flight import InFlight
 from fedsim.selectors.options import Above0, Count, Range, Share, Whole
-from fedsim.selectors.sampling import CohortSelector, grown, lowest
+from fedsim.selectors.sampling import CohortSelector, grown, lowest, whole
 from fedsim.units import LONGEST_S, Bound, Seconds
 
 
@@ -264,5 +264,5 @@ class ReflOracle(ReflSelector):
         """Return 0 for clients about to leave, 1 for others and 2 for clients that are not considered; shape (n,)."""
         rank = np.where(leaves, 0.0, 1.0)
         for group in (np.flatnonzero(leaves), np.flatnonzero(~leaves)):
-            rank[rng.permutation(group)[int(group.size * self.accuracy) :]] = 2.0
+            rank[rng.permutation(group)[int(whole(group.size * self.accuracy)) :]] = 2.0
         return rank

@@ -120,18 +120,19 @@ def test_the_adaptive_target_worked_by_hand():
     assert target(0, 2, adaptive=True, least_share=0.5) == 0
 
 
-def test_updates_that_are_due_within_mu_make_the_target_smaller():
-    """Of four selected one delivers after 20 s; the others were cut off from view at 30 s and are away in round 2.
+@pytest.mark.parametrize(("number", "size"), [(2, 1), (6, 1), (7, 4)])
+def test_updates_that_are_due_within_mu_make_the_target_smaller(number, size):
+    """Of four selected one delivers after 20 s; the others were cut off from view at 30 s and are away from then on.
 
-    A late client is expected to take the 20 s known, which are over, so all three are due.
+    A late client is expected to take the 20 s known, which are over, so all three are due, for the 5 rounds held off.
     """
     selector = Refl(4, adaptive_target=True, initial_s=10.0)
     first = selector.select(view_of(4, clients=9), rng()).client
     selector.observe(reports_of(first, time_s=30.0, delivered=[True, False, False, False], duration_s=[20, 30, 30, 30]))
     others = np.setdiff1d(np.arange(9), first[1:])
-    assert selector.select(view_of(others, clients=9, round=2, time_s=30.0), rng()).client.size == 1
+    assert selector.select(view_of(others, clients=9, round=number, time_s=30.0), rng()).client.size == size
     # Those that are back are not at work any more.
-    assert selector.select(view_of(9, round=3, time_s=31.0), rng()).client.size == 4
+    assert selector.select(view_of(9, round=number + 1, time_s=31.0), rng()).client.size == 4
 
 
 def stays_until(leaves_s):
@@ -161,11 +162,12 @@ def test_noise_spoils_the_oracle_as_often_as_it_says():
 
 
 def test_the_code_looks_at_a_share_of_either_group():
-    """Half of four leavers and half of four others; the leavers looked at come first, then the others."""
-    view = view_of(8, oracle={"stays": stays_until([15.0] * 4 + [90.0] * 4)})
-    for seed in range(20):
-        chosen = ReflOracle(4, accuracy=0.5, rule="reference-code", slot_s=10.0).select(view, rng(seed)).client
-        assert np.count_nonzero(chosen < 4) == 2
+    """Half of the leavers and half of the others, or 29 %; the leavers looked at come first, then the others."""
+    for each, accuracy, looked_at in ((4, 0.5, 2), (100, 0.29, 29)):
+        view = view_of(2 * each, oracle={"stays": stays_until([15.0] * each + [90.0] * each)})
+        for seed in range(20):
+            oracle = ReflOracle(2 * looked_at, accuracy=accuracy, rule="reference-code", slot_s=10.0)
+            assert np.count_nonzero(oracle.select(view, rng(seed)).client < each) == looked_at
 
 
 def test_refl_and_its_reduced_safa_are_scenarios():
