@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from fedsim.cli.options import one_path
+from fedsim.cli.options import one_path, path_option
 from fedsim.cli.printing import print_notes, print_table
 from fedsim.errors import FedsimError
 
@@ -20,19 +20,17 @@ def calibrate(
         Path,
         typer.Argument(metavar="LOG", callback=one_path, help="Participations as CSV or Parquet, or a run folder."),
     ],
-    out: Annotated[
-        Path, typer.Option("--out", callback=one_path, help="Scenario to write; an existing file stays as it is.")
-    ] = Path("calibrated.toml"),
+    out: Annotated[Path, path_option("--out", "Scenario to write; an existing file stays as it is.")] = Path(
+        "calibrated.toml"
+    ),
     rounds_table: Annotated[
-        Path | None,
-        typer.Option("--rounds-table", callback=one_path, help="Table of rounds; its candidates tell who was there."),
+        Path | None, path_option("--rounds-table", "Table of rounds; its candidates tell who was there.")
     ] = None,
     by: Annotated[
         str, typer.Option("--by", help="crowd: clients are drawn around one law; class or client: each has a factor.")
     ] = "crowd",
     base: Annotated[
-        Path | None,
-        typer.Option("--base", metavar="FILE", callback=one_path, help="Scenario that gives policy and selector."),
+        Path | None, path_option("--base", "Scenario that gives policy and selector.", metavar="FILE")
     ] = None,
     clients: Annotated[
         int | None, typer.Option("--clients", min=1, max=1_000_000, help="Clients of the crowd (default: seen).")

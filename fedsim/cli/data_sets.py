@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedsim.cli.options import Assignments, DataDir, one_path
+from fedsim.cli.options import Assignments, DataDir, figure_path, path_option
 from fedsim.cli.printing import print_table
 from fedsim.errors import FedsimError
 
@@ -19,11 +19,9 @@ def data(
     download: Annotated[bool, typer.Option("--download", help="Fetch the data set named.")] = False,
     assignments: Assignments = None,
     figure: Annotated[
-        Path | None, typer.Option("--figure", callback=one_path, help="Draw the scenario's clients and labels.")
+        Path | None, path_option("--figure", "Draw the scenario's clients and labels.", figure_path)
     ] = None,
-    table: Annotated[
-        Path | None, typer.Option("--table", callback=one_path, help="Write samples by client and label as CSV.")
-    ] = None,
+    table: Annotated[Path | None, path_option("--table", "Write samples by client and label as CSV.")] = None,
     data_dir: DataDir = None,
 ) -> None:
     """List the data sets that are found and how to get the others, download one, or tell how a scenario is divided."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from fedsim.cli.options import each_path, one_path
+from fedsim.cli.options import each_path, path_option
 from fedsim.cli.printing import print_table
 from fedsim.errors import FedsimError
 
@@ -29,9 +29,7 @@ def plot(
         int | None,
         typer.Option("--smoothing", min=1, max=10**6, help="Window of a causal mean (default: the scenario's)."),
     ] = None,
-    out: Annotated[
-        Path, typer.Option("--out", callback=one_path, help="File to write; its ending is its format.")
-    ] = Path("runs/plot.png"),
+    out: Annotated[Path, path_option("--out", "File to write; its ending is its format.")] = Path("runs/plot.png"),
 ) -> None:
     """Draw one figure with a curve for each run; runs that differ in their seed alone are one mean with a band.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self, cast
 
 import typer
 
-from fedsim.cli.options import Assignments, DataDir, each_once, one_path
+from fedsim.cli.options import Assignments, DataDir, each_once, one_path, path_option
 from fedsim.cli.printing import print_notes, print_table
 from fedsim.errors import FedsimError, RunError
 from fedsim.inputs.plugins import imported_plugins, look_in, without_plugins
@@ -25,9 +25,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and
 def run(
     file: ScenarioFile,
     assignments: Assignments = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", callback=one_path, help="Folder of the run (default: runs/<name>).")
-    ] = None,
+    out: Annotated[Path | None, path_option("--out", "Folder of the run (default: runs/<name>).")] = None,
     data_dir: DataDir = None,
     force: Annotated[
         bool, typer.Option("--force", help="Throw away the run that the folder holds: another one, or a finished one.")
@@ -43,10 +41,7 @@ def run(
         bool | None, typer.Option("--fast", help="Let bits differ from run to run where that saves time.")
     ] = None,
     store: Annotated[
-        Path | None,
-        typer.Option(
-            "--store", callback=one_path, help="Folder of the store (default: $FEDSIM_STORE, the user's cache)."
-        ),
+        Path | None, path_option("--store", "Folder of the store (default: $FEDSIM_STORE, the user's cache).")
     ] = None,
     no_store: Annotated[bool, typer.Option("--no-store", help="Look nothing up and keep nothing.")] = False,
     keep_models: Annotated[

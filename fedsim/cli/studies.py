@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedsim.cli.options import Assignments, DataDir, each_once, each_path, one_path
+from fedsim.cli.options import Assignments, DataDir, each_once, each_path, figure_path, one_path, path_option
 from fedsim.cli.printing import print_lines, print_notes, print_table
 from fedsim.cli.scenarios import Quiet, load_scenario
 from fedsim.errors import FedsimError
@@ -30,12 +30,8 @@ Baseline = Annotated[str, typer.Option("--baseline", help="Variant that others a
 _LEVEL = 0.95
 Level = Annotated[float | None, typer.Option("--level", help=f"Of the intervals (default: {_LEVEL}).")]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Runs at a time (default: cores).")]
-Store = Annotated[
-    Path | None, typer.Option("--store", callback=one_path, help="Folder of the store that all runs share.")
-]
-To = Annotated[
-    Path | None, typer.Option("--to", callback=one_path, help="File of the comparison: .csv, .json, .tex or .txt.")
-]
+Store = Annotated[Path | None, path_option("--store", "Folder of the store that all runs share.")]
+To = Annotated[Path | None, path_option("--to", "File of the comparison: .csv, .json, .tex or .txt.")]
 
 
 def sweep(
@@ -54,9 +50,7 @@ def sweep(
     level: Level = None,
     name: Annotated[str | None, typer.Option("--name", help="Of the study (default: the scenario's).")] = None,
     jobs: Jobs = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", callback=one_path, help="Folder (default: studies/NAME).")
-    ] = None,
+    out: Annotated[Path | None, path_option("--out", "Folder (default: studies/NAME).")] = None,
     store: Store = None,
     no_store: Annotated[bool, typer.Option("--no-store", help="Look nothing up and keep nothing.")] = False,
     data_dir: DataDir = None,
@@ -67,7 +61,7 @@ def sweep(
     ] = None,
     most: Annotated[int, typer.Option("--most", help="Seeds at most, with --until.")] = 200,
     plan: Annotated[bool, typer.Option("--plan", help="Say what would be run, in which time and memory.")] = False,
-    plot: Annotated[Path | None, typer.Option("--plot", callback=one_path, help="File of a figure.")] = None,
+    plot: Annotated[Path | None, path_option("--plot", "File of a figure.", figure_path)] = None,
     quiet: Quiet = False,
 ) -> None:
     """Run variants of a scenario with several seeds side by side, and compare them pair by pair.
@@ -163,7 +157,7 @@ def compare(
     level: Level = None,
     to: To = None,
     plot: Annotated[
-        Path | None, typer.Option("--plot", callback=one_path, help="File of a figure, with --why of stacked bars.")
+        Path | None, path_option("--plot", "File of a figure, with --why of stacked bars.", figure_path)
     ] = None,
     x: Annotated[str, typer.Option("--x", help="Of the figure: time, round, bits or joules.")] = "time",
     why: Annotated[bool, typer.Option("--why", help="Say which factor makes the difference in seconds.")] = False,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fedsim.cli.options import Assignments, DataDir, each_once, one_path
+from fedsim.cli.options import Assignments, DataDir, each_once, figure_path, one_path, path_option
 from fedsim.cli.printing import print_lines, print_notes, print_table
 from fedsim.cli.scenarios import Quiet, load_scenario, tell_changed
 from fedsim.cli.studies import Jobs, Store
@@ -30,11 +30,11 @@ def whatif(
         str, typer.Option("--method", help="Of --sensitivity: one-at-a-time; morris or sobol with SALib.")
     ] = "one-at-a-time",
     rows: Annotated[int, typer.Option("--rows", min=2, help="Trajectories of morris, or samples of sobol.")] = 8,
-    plot: Annotated[Path | None, typer.Option("--plot", callback=one_path, help="File of a tornado figure.")] = None,
+    plot: Annotated[Path | None, path_option("--plot", "File of a tornado figure.", figure_path)] = None,
     jobs: Jobs = None,
     store: Store = None,
     data_dir: DataDir = None,
-    out: Annotated[Path | None, typer.Option("--out", callback=one_path, help="Folder of the runs made.")] = None,
+    out: Annotated[Path | None, path_option("--out", "Folder of the runs made.")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Run the scenario of a finished run with other values, and say what it changes."""
@@ -87,13 +87,11 @@ def best(
     assignments: Assignments = None,
     trials: Annotated[int, typer.Option("--trials", min=1, help="Values that are tried.")] = 20,
     seeds: Annotated[int, typer.Option("--seeds", min=1, max=1_000_000, help="Runs of each.")] = 3,
-    plot: Annotated[Path | None, typer.Option("--plot", callback=one_path, help="File of a Pareto figure.")] = None,
+    plot: Annotated[Path | None, path_option("--plot", "File of a Pareto figure.", figure_path)] = None,
     jobs: Jobs = None,
     store: Store = None,
     data_dir: DataDir = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", callback=one_path, help="Folder (default: studies/NAME-best).")
-    ] = None,
+    out: Annotated[Path | None, path_option("--out", "Folder (default: studies/NAME-best).")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Search for the values that do best, by optuna where it is installed and by SciPy else."""

@@ -36,7 +36,7 @@ class Workload:
 
     def __init__(self, learner: Sizes, beside: Beside = _NOTHING, sent_bits: Callable[[float], float] = float) -> None:
         self.learner, self.sent_bits = learner, sent_bits
-        self.down_bits, self.beside_bits = learner.model_bits or 0.0, beside.bits
+        self.down_bits, self.beside_bits, self.beside_samples = learner.model_bits or 0.0, *beside
         self.up_bits = sent_bits(learner.update_bits or 0.0) + beside.bits
         self.samples: FloatArray = learner.work_samples(np.arange(learner.samples.size, dtype=np.int64))
         self.samples = self.samples + beside.samples

@@ -1,5 +1,6 @@
 """Selectors of one rule: all, uniform, round robin, draws by samples or losses, and oracles of duration."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from fedsim.arrays import FloatArray
 from fedsim.errors import SelectorError
 from fedsim.selectors.contracts import Cohort, OracleView, PublishedSelector, RoundView
+from fedsim.selectors.options import AtLeast0, PositiveShare, check_options
 from fedsim.selectors.sampling import (
     CohortSelector,
     data_sizes,
@@ -16,7 +18,6 @@ from fedsim.selectors.sampling import (
     never_delivered,
     tally,
 )
-from fedsim.selectors.validation import check_choice, check_numbers, check_shares
 from fedsim.units import Exponent
 
 
@@ -61,6 +62,7 @@ class Uniform(CohortSelector):
         return Cohort(view.pick(chosen))
 
 
+@dataclass(eq=False)
 class RoundRobin(CohortSelector):
     """Take the next m candidates in the order of their ids, starting after the last one of the round before.
 
@@ -72,8 +74,8 @@ class RoundRobin(CohortSelector):
         "on Communications 68(1), 2020, round robin"
     )
 
-    def __init__(self, cohort: int) -> None:
-        super().__init__(cohort)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._next = 0
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
@@ -85,6 +87,7 @@ class RoundRobin(CohortSelector):
         return Cohort(np.sort(chosen))
 
 
+@dataclass(eq=False)
 class WeightedSampling(CohortSelector):
     """Draw m distinct clients one after the other, each with probability n_k over the data of the clients not drawn.
 
@@ -103,10 +106,7 @@ class WeightedSampling(CohortSelector):
         "2006; as in the first step of power-of-choice (Cho, Wang and Joshi, 2020)"
     )
 
-    def __init__(self, cohort: int, weights: Literal["equal", "samples"] = "equal") -> None:
-        super().__init__(cohort)
-        check_choice("weights", weights, "equal", "samples")
-        self.weights = weights
+    weights: Literal["equal", "samples"] = "equal"
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         size = self.cohort_size(view)
@@ -141,6 +141,7 @@ class MdSampling(CohortSelector):
         return tally(view.client[draw_again(data_sizes(view), draws, rng)] if draws else view.client[:0])
 
 
+@dataclass(eq=False)
 class PoissonSampling(PublishedSelector):
     """Draw each candidate by itself with one probability, so that cohorts differ in size.
 
@@ -159,10 +160,11 @@ class PoissonSampling(PublishedSelector):
         "Algorithm 1"
     )
 
-    def __init__(self, rate: float) -> None:
-        check_numbers(0, above=True, rate=rate)
-        check_shares(rate=rate)
-        self.rate = float(rate)
+    rate: PositiveShare
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        self.rate = float(self.rate)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         drawn = rng.random(view.client.size) < self.rate
@@ -180,6 +182,7 @@ class PoissonSampling(PublishedSelector):
         return min(int(np.log1p(-uniform * any_drawn) / missed), candidates - 1)
 
 
+@dataclass(eq=False)
 class LossProportional(CohortSelector):
     """Draw m distinct clients with probabilities in proportion to the training loss of their last delivered update.
 
@@ -206,10 +209,7 @@ class LossProportional(CohortSelector):
     needs = ("loss",)
     communication = "a number up per update"
 
-    def __init__(self, cohort: int, data_exponent: Exponent = 0.0) -> None:
-        super().__init__(cohort)
-        check_numbers(0, data_exponent=data_exponent)
-        self.data_exponent = data_exponent
+    data_exponent: AtLeast0[Exponent] = 0.0
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         size = self.cohort_size(view)

@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.arrays import BoolArray, IntArray
 from fedsim.selectors.contracts import Cohort, RoundView
 
 
@@ -38,6 +38,15 @@ class Candidates(Protocol):
     def includes(self, client: IntArray) -> BoolArray:
         """Return which ids are those of candidates, shape (m,)."""
         ...
+
+
+def _taken(name: str) -> Any:
+    """Return a column of the crowd that is taken when it is first read; None for one that the crowd has not."""
+
+    def column(view: "CandidateView") -> NDArray[Any] | None:
+        return _read_only(view._crowd[name][view._everyone]) if name in view._crowd else None
+
+    return cached_property(column)
 
 
 class CandidateView(RoundView):
@@ -98,33 +107,13 @@ class CandidateView(RoundView):
     def client(self) -> IntArray:
         return _read_only(self._shown(self._everyone))
 
-    @cached_property
-    def samples(self) -> IntArray:
-        return self._column("samples")
-
-    @cached_property
-    def participations(self) -> IntArray:
-        return self._column("participations")
-
-    @cached_property
-    def last_duration_s(self) -> FloatArray:
-        return self._column("last_duration_s")
-
-    @cached_property
-    def last_loss(self) -> FloatArray:
-        return self._column("last_loss")
-
-    @cached_property
-    def privacy_spent(self) -> FloatArray:
-        return self._column("privacy_spent")
-
-    @cached_property
-    def features(self) -> FloatArray:
-        return self._column("features")
-
-    @cached_property
-    def snr_hz(self) -> FloatArray | None:
-        return self._column("snr_hz") if "snr_hz" in self._crowd else None
+    samples = _taken("samples")
+    participations = _taken("participations")
+    last_duration_s = _taken("last_duration_s")
+    last_loss = _taken("last_loss")
+    privacy_spent = _taken("privacy_spent")
+    features = _taken("features")
+    snr_hz = _taken("snr_hz")
 
     @cached_property
     def _everyone(self) -> IntArray:
@@ -132,9 +121,6 @@ class CandidateView(RoundView):
 
     def _shown(self, client: IntArray) -> IntArray:
         return client if self._members is None else np.searchsorted(self._members, client)
-
-    def _column(self, name: str) -> NDArray[Any]:
-        return _read_only(self._crowd[name][self._everyone])
 
 
 _COLUMNS = (

@@ -6,19 +6,20 @@ The rules were read from a public re-implementation, not from the paper's text; 
 """
 
 import math
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import SelectorError
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
+from fedsim.selectors.options import Above0, Share
 from fedsim.selectors.pause.bandit import Rewards, greatest
 from fedsim.selectors.sampling import CohortSelector
-from fedsim.selectors.validation import check_numbers, check_shares
 from fedsim.units import Seconds
 
 
+@dataclass(eq=False)
 class CsUcb(CohortSelector):
     """Take the m clients of greatest ``mean reward + sqrt((m + 1) ln t / T_k)`` (for always available crowds).
 
@@ -47,10 +48,10 @@ class CsUcb(CohortSelector):
     )
     may_stall = "clients that never deliver have one index and are selected together, ever more rarely"
 
-    def __init__(self, cohort: int, tau_max_s: Seconds = 5.0) -> None:
-        super().__init__(cohort)
-        check_numbers(0, above=True, tau_max_s=tau_max_s)
-        self.tau_max_s = tau_max_s
+    tau_max_s: Above0[Seconds] = 5.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._rewards = Rewards()
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
@@ -70,6 +71,7 @@ class CsUcb(CohortSelector):
         return self._rewards.ucb(view, None, factor * math.log(view.round))
 
 
+@dataclass(eq=False)
 class CsUcbQ(CsUcb):
     """Take the m candidates of greatest ``(1 - weight) * index + weight * queue`` (for crowds of varying availability).
 
@@ -97,18 +99,12 @@ class CsUcbQ(CsUcb):
     numbers_of_clients = ("rates",)
     may_stall = ""
 
-    def __init__(
-        self,
-        cohort: int,
-        tau_max_s: Seconds = 5.0,
-        weight: float = 0.1,
-        promise: float = 0.5,
-        rates: list[float] | None = None,
-    ) -> None:
-        super().__init__(cohort, tau_max_s)
-        given: dict[str, Any] = {f"rates[{number}]": rate for number, rate in enumerate(rates or [])}
-        check_shares(weight=weight, promise=promise, **given)
-        self.weight, self.promise, self.rates = weight, promise, rates
+    weight: Share = 0.1
+    promise: Share = 0.5
+    rates: list[Share] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._queue: FloatArray = np.zeros(0)
         self._rates: FloatArray = np.zeros(0)
         self._chosen: IntArray = np.zeros(0, dtype=np.int64)

@@ -1,5 +1,6 @@
 """DivFL: the cohort whose updates represent the updates of all clients best."""
 
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
@@ -8,14 +9,15 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.in_flight import InFlight
 from fedsim.selectors.noise import Noise
+from fedsim.selectors.options import Count
 from fedsim.selectors.sampling import CohortSelector
 from fedsim.selectors.update_distances import UpdateDistances
-from fedsim.selectors.validation import check_choice, check_whole_numbers
 
 _BATCH: Final = 32
 _MOST: Final = 256
 
 
+@dataclass(eq=False)
 class DivFl(CohortSelector):
     """Select the m clients that minimise the sum over all clients of the distance to the nearest selected one.
 
@@ -58,22 +60,15 @@ class DivFl(CohortSelector):
     needs = ("update", "noise_energy")
     communication = "a round with all clients at the start"
 
-    def __init__(
-        self,
-        cohort: int,
-        start: Literal["everybody", "in-turn", "zero"] = "everybody",
-        refresh_every: int | None = None,
-        subset: int | None = None,
-        weights: Literal["samples", "represented"] = "samples",
-        noise: Noise = "as-sent",
-    ) -> None:
-        super().__init__(cohort)
-        check_choice("start", start, "everybody", "in-turn", "zero")
-        check_choice("weights", weights, "samples", "represented")
-        check_whole_numbers(1, optional=True, refresh_every=refresh_every, subset=subset)
-        self.start, self.refresh_every = start, refresh_every
-        self.subset, self.weights, self.noise = subset, weights, noise
-        self._distances = UpdateDistances("euclidean", noise)
+    start: Literal["everybody", "in-turn", "zero"] = "everybody"
+    refresh_every: Count | None = None
+    subset: Count | None = None
+    weights: Literal["samples", "represented"] = "samples"
+    noise: Noise = "as-sent"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._distances = UpdateDistances("euclidean", self.noise)
         self._in_flight = InFlight()
         self._rounds, self._round = 0, -1
 

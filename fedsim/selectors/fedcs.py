@@ -2,17 +2,19 @@
 
 import heapq
 import math
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, RoundView
+from fedsim.selectors.options import Above0, AtLeast0, PositiveShare, check_options
 from fedsim.selectors.sampling import lowest
-from fedsim.selectors.validation import check_choice, check_numbers, check_shares
 from fedsim.units import Bits, Seconds
 
 
+@dataclass(eq=False)
 class FedCs(PublishedSelector):
     """Fill the round greedily with clients of a random share of the crowd, by their stated resources (Algorithm 3).
 
@@ -50,23 +52,16 @@ class FedCs(PublishedSelector):
     )
     communication = "a request down and two numbers up for a share of the crowd"
 
-    def __init__(
-        self,
-        deadline_s: Seconds,
-        share: float = 0.1,
-        uploads: Literal["serial", "parallel"] = "serial",
-        overhead_s: Seconds = 0.0,
-        down_bits: Bits = 256.0,
-        up_bits: Bits = 256.0,
-        wait_s: Seconds | None = None,
-    ) -> None:
-        check_numbers(0, above=True, deadline_s=deadline_s, share=share)
-        check_shares(share=share)
-        check_choice("uploads", uploads, "serial", "parallel")
-        check_numbers(0, overhead_s=overhead_s, down_bits=down_bits, up_bits=up_bits)
-        check_numbers(0, above=True, optional=True, wait_s=wait_s)
-        self.deadline_s, self.share, self.uploads, self.overhead_s = deadline_s, share, uploads, overhead_s
-        self.down_bits, self.up_bits, self.wait_s = down_bits, up_bits, wait_s
+    deadline_s: Above0[Seconds]
+    share: PositiveShare = 0.1
+    uploads: Literal["serial", "parallel"] = "serial"
+    overhead_s: AtLeast0[Seconds] = 0.0
+    down_bits: AtLeast0[Bits] = 256.0
+    up_bits: AtLeast0[Bits] = 256.0
+    wait_s: Above0[Seconds] | None = None
+
+    def __post_init__(self) -> None:
+        check_options(self)
         self._asked: IntArray = np.zeros(0, dtype=np.int64)
 
     def probe(self, view: RoundView, rng: np.random.Generator) -> Probe | None:

@@ -1,16 +1,18 @@
 """Importance sampling: probabilities of selection in proportion to norms of updates, with inverse weights."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
-from fedsim.selectors.noise import NOISES, Noise, stated_energy
+from fedsim.selectors.noise import Noise, stated_energy
+from fedsim.selectors.options import Share
 from fedsim.selectors.sampling import CohortSelector, data_shares, grown, never_delivered
-from fedsim.selectors.validation import check_choice, check_shares
 
 
+@dataclass(eq=False)
 class ImportanceSampling(CohortSelector):
     """Select each client with a probability in proportion to the norm of its update, m clients on average.
 
@@ -52,20 +54,13 @@ class ImportanceSampling(CohortSelector):
     needs = ("update_norm", "noise_energy")
     communication = "nothing (the paper's: a model down and a number up for all clients)"
 
-    def __init__(
-        self,
-        cohort: int,
-        draw: Literal["independent", "systematic"] = "independent",
-        weights: Literal["unbiased", "samples"] = "unbiased",
-        floor: float = 0.1,
-        noise: Noise = "as-sent",
-    ) -> None:
-        super().__init__(cohort)
-        check_choice("draw", draw, "independent", "systematic")
-        check_choice("weights", weights, "unbiased", "samples")
-        check_shares(floor=floor)
-        check_choice("noise", noise, *NOISES)
-        self.draw, self.weights, self.floor, self.noise = draw, weights, floor, noise
+    draw: Literal["independent", "systematic"] = "independent"
+    weights: Literal["unbiased", "samples"] = "unbiased"
+    floor: Share = 0.1
+    noise: Noise = "as-sent"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._norm: FloatArray = np.zeros(0)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:

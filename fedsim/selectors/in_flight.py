@@ -1,15 +1,10 @@
 """Clients in flight at the instant of a selection: none at a synchronous server, most of K at an asynchronous one."""
 
-from typing import Final
-
 import numpy as np
 
 from fedsim.arrays import BoolArray, IntArray
 from fedsim.selectors.contracts import Reports, RoundView
-from fedsim.selectors.sampling import grown
-
-_ROUNDING: Final = 1e-9
-"""Sums of shares are exact up to rounding: ten tenths of a place are a place."""
+from fedsim.selectors.sampling import grown, whole
 
 
 class InFlight:
@@ -42,9 +37,9 @@ class InFlight:
     def whole(self, places: float, share: float) -> int:
         """Return the whole places; with a share below 1 the rest is carried over to the next selection."""
         places += self._owed if share < 1 else 0.0
-        whole = int(places + _ROUNDING)
-        self._owed = max(places - whole, 0.0)
-        return whole
+        now = int(whole(places))
+        self._owed = max(places - now, 0.0)
+        return now
 
     def sent(self, client: IntArray) -> None:
         """Add the selected clients, each of them once."""

@@ -1,6 +1,6 @@
 """The noise of privacy in updates that a selector reads, and what a server knows of it."""
 
-from typing import Final, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -9,7 +9,6 @@ from fedsim.errors import SelectorError
 from fedsim.selectors.contracts import Reports
 
 Noise = Literal["as-sent", "corrected"]
-NOISES: Final[tuple[Noise, ...]] = ("as-sent", "corrected")
 
 
 def stated_energy(reports: Reports, known: BoolArray, name: str) -> FloatArray:

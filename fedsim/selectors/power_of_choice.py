@@ -1,13 +1,14 @@
 """Power-of-choice: the clients of largest loss among d candidates that are drawn in proportion to samples."""
 
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Probe, RoundView
+from fedsim.selectors.options import Above0, AtLeast0, Count, Several
 from fedsim.selectors.sampling import CohortSelector, data_sizes, draw_distinct, lowest, never_delivered
-from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
 from fedsim.units import Bits, Seconds
 
 PAPER = (
@@ -17,6 +18,7 @@ PAPER = (
 Weights = Literal["equal", "samples"]
 
 
+@dataclass(eq=False)
 class RpowD(CohortSelector):
     """rpow-d: d candidates are drawn in proportion to samples; the m of largest last reported loss are selected.
 
@@ -39,11 +41,8 @@ class RpowD(CohortSelector):
     needs = ("loss",)
     communication = "a number up per update"
 
-    def __init__(self, cohort: int, candidates: int | None = None, weights: Weights = "equal") -> None:
-        super().__init__(cohort)
-        check_whole_numbers(1, optional=True, candidates=candidates)
-        check_choice("weights", weights, "equal", "samples")
-        self.candidates, self.weights = candidates, weights
+    candidates: Count | None = None
+    weights: Weights = "equal"
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         size = self.cohort_size(view)
@@ -53,6 +52,7 @@ class RpowD(CohortSelector):
         return cohort_of(view.client[drawn[lowest(-loss, size, rng)]], self.weights)
 
 
+@dataclass(eq=False)
 class PowD(CohortSelector):
     """pow-d: d candidates drawn in proportion to samples report the model's loss; the m of largest loss are selected.
 
@@ -76,21 +76,13 @@ class PowD(CohortSelector):
     communication = "a model down and a number up for d candidates"
     asks_losses = True
 
-    def __init__(
-        self,
-        cohort: int,
-        candidates: int | None = None,
-        weights: Weights = "equal",
-        up_bits: Bits = 32.0,
-        wait_s: Seconds | None = None,
-    ) -> None:
-        super().__init__(cohort)
-        check_whole_numbers(1, optional=True, candidates=candidates)
-        check_choice("weights", weights, "equal", "samples")
-        check_numbers(0, up_bits=up_bits)
-        check_numbers(0, above=True, optional=True, wait_s=wait_s)
-        self.candidates, self.weights = candidates, weights
-        self.up_bits, self.wait_s = up_bits, wait_s
+    candidates: Count | None = None
+    weights: Weights = "equal"
+    up_bits: AtLeast0[Bits] = 32.0
+    wait_s: Above0[Seconds] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._samples: int | None = None
         self._asked: IntArray = np.zeros(0, dtype=np.int64)
 
@@ -122,6 +114,7 @@ class PowD(CohortSelector):
         return np.asarray(view.client[places[draw_distinct(weights, size, rng)]])
 
 
+@dataclass(eq=False)
 class CpowD(PowD):
     """cpow-d: pow-d with losses on a mini-batch of each client's data.
 
@@ -134,18 +127,11 @@ class CpowD(PowD):
 
     communication = "a model down and a number up for d candidates, who evaluate a mini-batch only"
 
-    def __init__(
-        self,
-        cohort: int,
-        samples: int,
-        candidates: int | None = None,
-        weights: Weights = "equal",
-        up_bits: Bits = 32.0,
-        wait_s: Seconds | None = None,
-    ) -> None:
-        super().__init__(cohort, candidates, weights, up_bits, wait_s)
-        check_whole_numbers(1, samples=samples)
-        self.samples = self._samples = samples
+    samples: Count = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._samples = self.samples
 
 
 def pool_size(view: RoundView, size: int, candidates: int | None) -> int:
@@ -159,6 +145,7 @@ def cohort_of(client: IntArray, weights: Weights) -> Cohort:
     return Cohort(np.sort(client), weights=equal)
 
 
+@dataclass(eq=False)
 class AdaPowD(PowD):
     """adapow-d: pow-d with fewer candidates in each round, from a first d down to m.
 
@@ -184,21 +171,10 @@ class AdaPowD(PowD):
     paper = PAPER + "; the variant of decreasing d"
     communication = "a model down and a number up for d candidates, fewer in each round"
 
-    def __init__(
-        self,
-        cohort: int,
-        first: int | None = None,
-        until: int = 100,
-        decay: Literal["linear", "geometric"] = "linear",
-        weights: Weights = "equal",
-        up_bits: Bits = 32.0,
-        wait_s: Seconds | None = None,
-    ) -> None:
-        super().__init__(cohort, None, weights, up_bits, wait_s)
-        check_whole_numbers(1, optional=True, first=first)
-        check_whole_numbers(2, until=until)
-        check_choice("decay", decay, "linear", "geometric")
-        self.first, self.until, self.decay = first, until, decay
+    candidates: Count | None = field(default=None, init=False)
+    first: Count | None = None
+    until: Several = 100
+    decay: Literal["linear", "geometric"] = "linear"
 
     def probe(self, view: RoundView, rng: np.random.Generator) -> Probe | None:
         self.candidates = self.asked(view)

@@ -1,5 +1,6 @@
 """Sizes of cohorts, draws of candidates with and without replacement, and arrays with one element per client."""
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
@@ -7,13 +8,14 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
-from fedsim.selectors.validation import check_whole_numbers
+from fedsim.selectors.options import Count, check_options
 
 T = TypeVar("T", bound=np.generic)
 TIME_COLUMNS: Final = 3
 """First columns of the features: expected seconds of downlink, work and uplink."""
 
 
+@dataclass(eq=False)
 class CohortSelector(PublishedSelector):
     """A selector of a number of clients per round.
 
@@ -29,9 +31,10 @@ class CohortSelector(PublishedSelector):
 
     cohort_is_mean: ClassVar[bool] = False
 
-    def __init__(self, cohort: int) -> None:
-        check_whole_numbers(1, cohort=cohort)
-        self.cohort = cohort
+    cohort: Count
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
     def cohort_size(self, view: RoundView) -> int:
         return min(self.cohort if view.wanted is None else view.wanted, view.count)
@@ -41,6 +44,15 @@ def grown(array: NDArray[T], clients: int, fill: Any = 0) -> NDArray[T]:
     """Return an array over client ids with room for a crowd of this size; it never shrinks."""
     missing = clients - array.size
     return np.pad(array, (0, missing), constant_values=fill) if missing > 0 else array
+
+
+def whole(number: Any) -> Any:
+    """Return the whole part of a number or of each of an array, after rounding: 29 % of 100 is 29, though 28.99... .
+
+    >>> int(0.29 * 100), int(whole(0.29 * 100))
+    (28, 29)
+    """
+    return np.floor(number + 1e-9)
 
 
 def data_sizes(view: RoundView) -> IntArray:

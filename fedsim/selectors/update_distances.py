@@ -13,13 +13,10 @@ from scipy.spatial.distance import cdist
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import SelectorError
 from fedsim.selectors.contracts import Reports
-from fedsim.selectors.noise import NOISES, Noise, stated_energy
+from fedsim.selectors.noise import Noise, stated_energy
 from fedsim.selectors.sampling import grown
-from fedsim.selectors.validation import check_choice
 
 Metric = Literal["angle", "euclidean", "squared-euclidean", "manhattan"]
-
-METRICS: Final[tuple[Metric, ...]] = ("angle", "euclidean", "squared-euclidean", "manhattan")
 
 _BLOCK: Final = 1 << 22
 _CITY_BLOCK: Final = "cityblock"
@@ -29,7 +26,6 @@ class UpdateDistances:
     """Distances between the last updates of clients."""
 
     def __init__(self, metric: Metric, noise: Noise = "as-sent") -> None:
-        check_choice("noise", noise, *NOISES)
         if noise == "corrected" and metric == "manhattan":
             raise SelectorError("noise: 'corrected' is not allowed for the distance 'manhattan', only 'as-sent'")
         self.metric, self.noise = metric, noise

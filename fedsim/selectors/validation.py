@@ -1,4 +1,4 @@
-"""Checks of a selector's constructor arguments and of its answers."""
+"""Checks of a selector's answers."""
 
 from dataclasses import replace
 from typing import Any, Final, cast
@@ -40,45 +40,6 @@ _PROBE: Final[dict[str, Kind]] = {
     "samples": OptionalOf(Number(least=1, whole=True)),
     "wait_s": OptionalOf(Number(least=0)),
 }
-
-
-def check_whole_numbers(lowest: int, /, *, optional: bool = False, **values: object) -> None:
-    """Refuse arguments that are no whole number of at least ``lowest``."""
-    for name, value in values.items():
-        if optional and value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < lowest:
-            raise ValueError(f"{name}: {value!r} is not allowed; it must be a whole number of at least {lowest}")
-
-
-def check_numbers(lowest: float, /, *, above: bool = False, optional: bool = False, **values: Any) -> None:
-    """Refuse arguments that are no finite number of at least ``lowest``, or of more than that if ``above``."""
-    for name, value in values.items():
-        if optional and value is None:
-            continue
-        number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-        if not number or not np.isfinite(value) or value < lowest or (above and value == lowest):
-            allowed = f"above {lowest}" if above else f"of at least {lowest}"
-            raise ValueError(f"{name}: {value!r} is not allowed; it must be a finite number {allowed}")
-
-
-def check_shares(*, inside: bool = False, **values: Any) -> None:
-    """Refuse arguments that are no number from 0 to 1; with ``inside``, 0 and 1 are refused as well."""
-    check_numbers(0, above=inside, **values)
-    for name, value in values.items():
-        if value > 1 or (inside and value == 1):
-            raise ValueError(f"{name}: {value!r} is not allowed; it must be {'below' if inside else 'at most'} 1")
-
-
-def check_flags(**values: object) -> None:
-    for name, value in values.items():
-        if not isinstance(value, bool):
-            raise ValueError(f"{name}: {value!r} is not allowed; it must be True or False")
-
-
-def check_choice(name: str, value: object, *allowed: str) -> None:
-    if value not in allowed:
-        raise ValueError(f"{name}: {value!r} is not allowed; it must be {' or '.join(map(repr, allowed))}")
 
 
 def as_cohort(chosen: object, view: RoundView, name: str) -> Cohort:

@@ -206,6 +206,7 @@ COMMANDS = {
         "fedsim data mnist --download",
     ),
     "a figure of nothing": (["plot", "no-such-run"], "holds no run"),
+    "a figure of no format": (["sweep", "tiny.toml", "--out", "runs", "--plot", "x.doc"], "a name that ends in ."),
     "no argument": (["run"], "Missing argument"),
 }
 

@@ -35,13 +35,6 @@ def test_the_first_cohort_is_drawn_by_the_rng(kind):
     assert len(cohorts) > 4
 
 
-@pytest.mark.parametrize("selector", [Uniform, Fastest])
-@pytest.mark.parametrize("cohort", [0, -3, 1.5, True, "5", None])
-def test_refuses_a_cohort_that_is_no_positive_number(selector, cohort):
-    with pytest.raises(ValueError, match=r"^cohort: .* is not allowed; it must be a whole number of at least 1"):
-        selector(cohort)
-
-
 @pytest.mark.parametrize("kind", by_family(SELECTORS))
 def test_the_catalogue_builds_each_from_a_table_and_back(kind):
     options = {"all": {}, "fedcs": {"deadline_s": 2.0}, "cpow-d": {"cohort": 7, "samples": 10}}

@@ -52,7 +52,7 @@ class StatedWorkload(Workload):
         if stated_up is not None:
             up = self._sent(stated_up)
         if stated_samples is not None:
-            samples = stated_samples
+            samples = stated_samples + at(self.beside_samples, client)
         return down, up, samples
 
     def _sent(self, update_bits: Values) -> Values:

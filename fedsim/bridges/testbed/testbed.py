@@ -201,7 +201,7 @@ class Testbed(FirstSight):
         down_bits, up_bits : sizes of the model and of an update, >= 0; the scenario's by default. Numbers that the
             selector asks for, and masks, are added
         samples : samples that each client passes through its model, >= 0, by which ``rounds.weights = "samples"``
-            weighs its update; the scenario's by default
+            weighs its update; the scenario's by default. Passes that the selector asks for are added to its work
         flops : operations of each client's work, >= 0, in the place of samples
         compute_s : seconds of each client's work, >= 0, in the place of the scenario's law
         limit_s : longest wait for the cohort in seconds, >= 0; a policy that ends the round earlier does so

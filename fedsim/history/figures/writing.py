@@ -49,16 +49,23 @@ def add_legend(axes: "Axes", drawn: "Sequence[Artist]", names: Sequence[str], **
         as_it_is(text, name)
 
 
-def save(figure: "Figure", out: str | Path | None) -> None:
-    """Write a figure to a file, if one is named, making its folder; an existing one is replaced by a complete one."""
-    if out is None:
-        return
-    path = check_path(out, RunError)
-    formats = figure.canvas.get_supported_filetypes()
+def figure_file(out: str | Path) -> Path:
+    """Return the path of a figure's file; one whose ending is no format of figures is refused."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    path, formats = check_path(out, RunError), FigureCanvasAgg.get_supported_filetypes()
     if path.suffix[1:].lower() not in formats:
         raise RunError(
             f"{str(out)!r} is not allowed; a figure needs a name that ends in .{', .'.join(sorted(formats))}"
         )
+    return path
+
+
+def save(figure: "Figure", out: str | Path | None) -> None:
+    """Write a figure to a file, if one is named, making its folder; an existing one is replaced by a complete one."""
+    if out is None:
+        return
+    path = figure_file(out)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, lambda part: figure.savefig(part, format=path.suffix[1:].lower()))

@@ -9,7 +9,7 @@ from fedsim.clock import Waiting
 from fedsim.errors import ScenarioError
 from fedsim.history.outcomes import UPLINK
 from fedsim.network.transfers import SharedMedium
-from fedsim.rounds.effects.contract import Effect
+from fedsim.rounds.effects.contract import BesidePhases, Effect
 from fedsim.rounds.effects.kinds import EffectSettings
 from fedsim.rounds.run import Run
 from fedsim.run_setup import RunSetup
@@ -46,10 +46,7 @@ class BackgroundTraffic(EffectSettings):
         return _Senders(self)
 
 
-class _Senders(Effect):
-    may_end = False
-    phases: frozenset[int] = frozenset()
-
+class _Senders(BesidePhases):
     def __init__(self, settings: BackgroundTraffic) -> None:
         self._settings = settings
 

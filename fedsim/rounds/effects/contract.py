@@ -325,6 +325,13 @@ class Effect:
         yield
 
 
+class BesidePhases(Effect):
+    """An effect that is asked about no phase, and ends no participation."""
+
+    may_end = False
+    phases: frozenset[int] = frozenset()
+
+
 EFFECT: Final = Contract(
     "effect",
     Effect,

@@ -7,7 +7,7 @@ import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.learning.models.layout import Widths as WidthsOfModel
-from fedsim.rounds.effects.contract import NEVER, Effect
+from fedsim.rounds.effects.contract import NEVER, BesidePhases
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
 from fedsim.rounds.workload import Narrow
@@ -15,15 +15,12 @@ from fedsim.rounds.workload import Narrow
 _WHOLE: Final = 0
 
 
-class Widths(Effect):
+class Widths(BesidePhases):
     """Gives each client the width that it was given, or else the largest one that fits the deadline.
 
     A width fits if the mean durations (`Run.expected_s`) of download, work and upload add up to no more than the time
     left. A client that no width fits gets the smallest.
     """
-
-    may_end = False
-    phases: frozenset[int] = frozenset()
 
     def __init__(self, widths: WidthsOfModel) -> None:
         self._widths = widths

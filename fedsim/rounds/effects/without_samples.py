@@ -4,13 +4,10 @@ import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices.tracking import AvailabilityTracker, PlainTracker
-from fedsim.rounds.effects.contract import NEVER, Effect
+from fedsim.rounds.effects.contract import NEVER, BesidePhases
 
 
-class WithoutSamples(Effect):
-    may_end = False
-    phases: frozenset[int] = frozenset()
-
+class WithoutSamples(BesidePhases):
     def __init__(self, works: BoolArray) -> None:
         self._works = works
 

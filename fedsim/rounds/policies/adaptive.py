@@ -1,6 +1,6 @@
 """Deadlines that follow the durations of past rounds."""
 
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -57,7 +57,7 @@ class QuantileDeadline(WholeCohort):
 
     @property
     def traits(self) -> ServerTraits:
-        return ServerTraits(remembered_rounds=self._remembers(QuantileDeadline, self.window))
+        return ServerTraits(remembered_rounds=self.window if type(self) is QuantileDeadline else None)
 
     def time_limit_s(self, past: PastRounds) -> float:
         if not past.durations_s:
@@ -87,14 +87,12 @@ class MovingAverage(SynchronousPolicy):
     growth : float >= 1, factor on mu after a round in which too few delivered; 1 in the paper
     """
 
+    _reads: ClassVar[int | None] = 1
+
     initial_s: Positive[Seconds] = 1000.0
     alpha: Annotated[float, Field(ge=0, lt=1)] = 0.25
     target_share: Annotated[float, Field(gt=0, le=1)] = 1.0
     growth: Annotated[float, Field(ge=1), Bound(0.0, 1e3)] = 1.0
-
-    @property
-    def traits(self) -> ServerTraits:
-        return ServerTraits(remembered_rounds=self._remembers(MovingAverage, 1))
 
     def time_limit_s(self, past: PastRounds) -> float:
         if not past.rounds_s:

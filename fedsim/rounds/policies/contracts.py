@@ -9,7 +9,7 @@ import difflib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Generator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, ClassVar, Final, Self, final
 
 from pydantic import Field, model_validator
@@ -82,14 +82,13 @@ class RoundPolicy(Component, ABC):
     [0.125]
     """
 
+    _reads: ClassVar[int | None] = None
+    """How many past rounds a class reads; None, all of them, for a class that derives from it and does not state it."""
+
     @property
     def traits(self) -> ServerTraits:
         """How the server works under this policy."""
-        return ServerTraits()
-
-    def _remembers(self, stated_by: type["RoundPolicy"], rounds: int) -> int | None:
-        """Return how many rounds a class needs to remember; None, all of them, for a class that derives from it."""
-        return rounds if type(self) is stated_by else None
+        return ServerTraits(remembered_rounds=vars(type(self)).get("_reads"))
 
     @property
     def requires(self) -> frozenset[str]:
@@ -283,8 +282,8 @@ def waits_for_whole_cohort(policy: RoundPolicy) -> bool:
     return issubclass(kind, WholeCohort) and kind.enough is WholeCohort.enough
 
 
-class AsynchronousPolicy(RoundPolicy):
-    """A number of clients in flight: the model moves on when enough updates have arrived.
+class ReplacingPolicy(RoundPolicy):
+    """A number of clients in flight.
 
     The server replaces a client that has delivered or was given up at once, as long as another one is available. A
     client starts from the newest model, and its update may be stale when it arrives: staleness counts from the version
@@ -299,6 +298,21 @@ class AsynchronousPolicy(RoundPolicy):
     give_up_s: Annotated[Positive[Seconds], Bound(1e-3, LONGEST_S)] | None = None
 
     @property
+    def traits(self) -> ServerTraits:
+        """Concurrency and patience; losses are tolerated if clients are given up."""
+        return replace(
+            super().traits,
+            concurrency=self.concurrency,
+            give_up_after_s=math.inf if self.give_up_s is None else self.give_up_s,
+            overlaps_rounds=True,
+            tolerates_losses=self.give_up_s is not None,
+        )
+
+
+class AsynchronousPolicy(ReplacingPolicy):
+    """The model moves on when enough updates have arrived."""
+
+    @property
     @abstractmethod
     def updates_per_round(self) -> int:
         """How many updates an aggregation takes."""
@@ -309,15 +323,7 @@ class AsynchronousPolicy(RoundPolicy):
 
     @property
     def traits(self) -> ServerTraits:
-        """Concurrency, size of the buffer and patience; losses are tolerated if clients are given up."""
-        return ServerTraits(
-            concurrency=self.concurrency,
-            buffer_size=self.updates_per_round,
-            give_up_after_s=math.inf if self.give_up_s is None else self.give_up_s,
-            overlaps_rounds=True,
-            tolerates_losses=self.give_up_s is not None,
-            remembered_rounds=0,
-        )
+        return replace(super().traits, buffer_size=self.updates_per_round, remembered_rounds=0)
 
     @final
     def wait(self, server: ServerPort, round_: Round) -> Running:

@@ -1,7 +1,8 @@
 """Rounds that end when enough clients have delivered."""
 
 import math
-from typing import Annotated, Self
+from dataclasses import replace
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 from simpy import Event
@@ -30,6 +31,8 @@ class KFastest(SynchronousPolicy):
         The round ends at the latest after this; needed where clients may be lost.
     """
 
+    _reads: ClassVar[int | None] = 0
+
     k: Annotated[int, Field(ge=1)]
     over_selection: Annotated[float, Field(ge=1)] = 1.3
     max_wait_s: Positive[Seconds] | None = None
@@ -38,11 +41,7 @@ class KFastest(SynchronousPolicy):
     def traits(self) -> ServerTraits:
         """Rounded to 9 digits, 10 * 1.1 clients are 11."""
         size = math.ceil(round(self.k * self.over_selection, 9))
-        return ServerTraits(
-            cohort_size=size,
-            tolerates_losses=self.max_wait_s is not None,
-            remembered_rounds=self._remembers(KFastest, 0),
-        )
+        return replace(super().traits, cohort_size=size, tolerates_losses=self.max_wait_s is not None)
 
     def time_limit_s(self, past: PastRounds) -> float:
         return math.inf if self.max_wait_s is None else self.max_wait_s
@@ -61,6 +60,8 @@ class Quorum(SynchronousPolicy):
     max_wait_s : float > 0, longest wait
     """
 
+    _reads: ClassVar[int | None] = 0
+
     share: Annotated[float, Field(gt=0, le=1)]
     min_wait_s: NonNegative[Seconds] = 0.0
     max_wait_s: Positive[Seconds]
@@ -75,10 +76,6 @@ class Quorum(SynchronousPolicy):
                 most=self.max_wait_s,
             )
         return self
-
-    @property
-    def traits(self) -> ServerTraits:
-        return ServerTraits(remembered_rounds=self._remembers(Quorum, 0))
 
     def time_limit_s(self, past: PastRounds) -> float:
         return self.max_wait_s

@@ -1,5 +1,8 @@
 """Rounds that end when the whole cohort has delivered, or after a fixed time."""
 
+from dataclasses import replace
+from typing import ClassVar
+
 from fedsim.rounds.policies.contracts import WholeCohort
 from fedsim.rounds.policies.round import PastRounds
 from fedsim.rounds.policies.server_port import ServerTraits
@@ -12,9 +15,11 @@ class WaitForAll(WholeCohort):
     With clients that drop out such a round never ends, so a scenario with dropout must choose another policy.
     """
 
+    _reads: ClassVar[int | None] = 0
+
     @property
     def traits(self) -> ServerTraits:
-        return ServerTraits(tolerates_losses=False, remembered_rounds=self._remembers(WaitForAll, 0))
+        return replace(super().traits, tolerates_losses=False)
 
 
 class Deadline(WholeCohort):
@@ -27,11 +32,9 @@ class Deadline(WholeCohort):
         upload that ends exactly then counts as delivered.
     """
 
-    deadline_s: Positive[Seconds]
+    _reads: ClassVar[int | None] = 0
 
-    @property
-    def traits(self) -> ServerTraits:
-        return ServerTraits(remembered_rounds=self._remembers(Deadline, 0))
+    deadline_s: Positive[Seconds]
 
     def time_limit_s(self, past: PastRounds) -> float:
         return self.deadline_s

@@ -1,26 +1,21 @@
 """Pisces' pace: an asynchronous server that aggregates at intervals which bound the staleness of updates."""
 
 from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from fedsim.arrays import BoolArray, IntArray, Whole
 from fedsim.history.outcomes import RoundEnd
 from fedsim.learning import Learner, Model
-from fedsim.registry import Slot
 from fedsim.rounds.aggregation.rules import Aggregated, AggregationRule, Arrivals, discount, fresh_enough
-from fedsim.rounds.aggregation.staleness import STALENESS, Polynomial, StalenessLaw
-from fedsim.rounds.policies.contracts import RoundPolicy, Running
+from fedsim.rounds.aggregation.staleness import StalenessLaw
+from fedsim.rounds.policies.contracts import ReplacingPolicy, Running
 from fedsim.rounds.policies.round import PastRounds, Round
-from fedsim.rounds.policies.server_port import ServerPort, ServerTraits
-from fedsim.units import LONGEST_S, Bound, Positive, Seconds
-
-_ROUNDS: Final = 50
+from fedsim.rounds.policies.server_port import ServerPort
 
 
-class Pisces(RoundPolicy):
+class Pisces(ReplacingPolicy):
     """An aggregation at every interval ``L / bound`` with all updates that have arrived.
 
     Jiang, Wang, Li and Li, "Pisces: Efficient Federated Learning via Guided Asynchronous Training", SoCC 2022, its pace
@@ -43,21 +38,9 @@ class Pisces(RoundPolicy):
     give_up_s : a client that has not delivered by then is cancelled and replaced; needed where clients may be lost
     """
 
-    concurrency: Whole
-    bound: Whole = 5
-    staleness: Annotated[StalenessLaw, Slot(STALENESS)] = Polynomial()
-    max_staleness: Annotated[int, Field(ge=0)] | None = None
-    give_up_s: Annotated[Positive[Seconds], Bound(1e-3, LONGEST_S)] | None = None
+    _reads: ClassVar[int | None] = 50
 
-    @property
-    def traits(self) -> ServerTraits:
-        return ServerTraits(
-            concurrency=self.concurrency,
-            give_up_after_s=np.inf if self.give_up_s is None else self.give_up_s,
-            overlaps_rounds=True,
-            tolerates_losses=self.give_up_s is not None,
-            remembered_rounds=self._remembers(Pisces, _ROUNDS),
-        )
+    bound: Whole = 5
 
     def aggregation(self, learner: Learner) -> AggregationRule:
         return IntervalRule(learner, self.staleness, self.max_staleness)

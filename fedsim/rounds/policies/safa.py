@@ -4,7 +4,8 @@ Wu, He, Lin, Mao and Jarvis, "SAFA: a Semi-Asynchronous Protocol for Fast Federa
 Transactions on Computers 70(5), 2021. Use it with the selector ``all``: in SAFA selection comes after training.
 """
 
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -48,6 +49,8 @@ class Safa(RoundPolicy):
     lag : int >= 0, the paper's tolerance tau, 5 in its experiments
     """
 
+    _reads: ClassVar[int | None] = 0
+
     share: Annotated[float, Field(gt=0, le=1)] = 0.1
     max_wait_s: Positive[Seconds]
     lag: Annotated[int, Field(ge=0)] = 5
@@ -55,12 +58,7 @@ class Safa(RoundPolicy):
     @property
     def traits(self) -> ServerTraits:
         """Rounds overlap; the cache holds the models of the whole crowd, so edge servers are excluded."""
-        return ServerTraits(
-            overlaps_rounds=True,
-            most_lag=self.lag,
-            remembered_rounds=self._remembers(Safa, 0),
-            provides=frozenset(),
-        )
+        return replace(super().traits, overlaps_rounds=True, most_lag=self.lag, provides=frozenset())
 
     def time_limit_s(self, past: PastRounds) -> float:
         return self.max_wait_s

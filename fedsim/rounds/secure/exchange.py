@@ -10,7 +10,7 @@ from simpy import Event
 from fedsim.arrays import IntArray
 from fedsim.history.outcomes import SecureStep
 from fedsim.per_client import Values, at, values_of
-from fedsim.rounds.effects.contract import Effect
+from fedsim.rounds.effects.contract import BesidePhases, Effect
 from fedsim.rounds.effects.server_port import AskingServer
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.secure.protocols import SECURE_AGGREGATION, SecureAggregation
@@ -42,14 +42,11 @@ class SecureParts:
         return float(self.protocol.masked_bits(update_bits, self.most))
 
 
-class SecureExchange(Effect):
+class SecureExchange(BesidePhases):
     """The steps of one server's rounds: each is a message down, work, and a message up, as in a participation.
 
     Steps take the time, the medium and the energy of their messages; clients may be lost in each.
     """
-
-    may_end = False
-    phases: frozenset[int] = frozenset()
 
     def __init__(self, parts: SecureParts) -> None:
         self._parts, self._protocol, self._mask_s = parts, parts.protocol, parts.mask_s

@@ -39,19 +39,30 @@ class Knowledge:
         allocates: bool = False,
         at_request: Mapping[str, Callable[[IntArray, float], FloatArray]] | None = None,
     ) -> None:
-        self.samples, self._privacy = samples, privacy
-        clients = samples.size
-        self._total_samples = int(samples.sum())
-        self._client = np.arange(clients, dtype=np.int64)
-        self._spent = np.zeros(clients) if privacy is None else privacy.spent
-        self._features = np.zeros((clients, 0)) if features is None else features
+        clients, everyone = samples.size, np.arange(samples.size, dtype=np.int64)
+        self.samples, self._client = samples, everyone
         self.participations = np.zeros(clients, dtype=np.int64)
-        self.last_duration_s = np.full(clients, np.nan)
-        self.last_loss = np.full(clients, np.nan)
-        self._up_bits, self._channel, self._allocates = up_bits, channel, allocates
-        self._at_request = {} if at_request is None else at_request
-        measured = None if channel is None else channel(self._client, 0.0)
+        self.last_duration_s, self.last_loss = np.full((2, clients), np.nan)
+        self._channel, self._at_request = channel, {} if at_request is None else at_request
+        self._columns: dict[str, NDArray[Any]] = {
+            "samples": samples,
+            "participations": self.participations,
+            "last_duration_s": self.last_duration_s,
+            "last_loss": self.last_loss,
+            "privacy_spent": np.zeros(clients) if privacy is None else privacy.spent,
+            "features": np.zeros((clients, 0)) if features is None else features,
+        }
+        measured = None if channel is None else channel(everyone, 0.0)
         self.snr_hz = None if measured is None else np.array(measured)
+        if self.snr_hz is not None:
+            self._columns["snr_hz"] = self.snr_hz
+        self._known: dict[str, Any] = {
+            "clients": clients,
+            "total_samples": int(samples.sum()),
+            "privacy_budget": None if privacy is None else privacy.total,
+            "up_bits": up_bits,
+            "allocates": allocates,
+        }
         self._whole: RoundView | None = None
 
     def view(
@@ -62,47 +73,20 @@ class Knowledge:
         wanted: int | None = None,
         deadline_s: float | None = None,
     ) -> RoundView:
+        now: dict[str, Any] = {"round": number, "time_s": time_s, "wanted": wanted, "deadline_s": deadline_s}
         if candidates is None and self._whole is not None:
             # In a third of the time of making it anew: most of it is the same in every round.
             whole = object.__new__(RoundView)
-            vars(whole).update(vars(self._whole), round=number, time_s=time_s, wanted=wanted, deadline_s=deadline_s)
+            vars(whole).update(vars(self._whole), **now)
             if self._at_request:
-                vars(whole).update(at_request=self._columns(lambda: self._client, time_s))
+                vars(whole).update(at_request=self._requested(lambda: self._client, time_s))
             return whole
-        known = (
-            self._client,
-            self.samples,
-            self.participations,
-            self.last_duration_s,
-            self.last_loss,
-            self._spent,
-            self._features,
-        )
-        if candidates is None:
-            shown = [_read_only(array.view()) for array in known]
-        else:
-            shown = [_read_only(array[candidates]) for array in known]
-        client, samples, participations, last_duration_s, last_loss, privacy_spent, features = shown
-        view = RoundView(
-            round=number,
-            time_s=time_s,
-            clients=self.samples.size,
-            wanted=wanted,
-            client=client,
-            samples=samples,
-            total_samples=self._total_samples,
-            participations=participations,
-            last_duration_s=last_duration_s,
-            last_loss=last_loss,
-            privacy_spent=privacy_spent,
-            privacy_budget=None if self._privacy is None else self._privacy.total,
-            features=features,
-            up_bits=self._up_bits,
-            allocates=self._allocates,
-            snr_hz=self._channel_of(candidates),
-            deadline_s=deadline_s,
-            at_request=self._columns(lambda: self._client if candidates is None else candidates, time_s),
-        )
+        shown: dict[str, Any] = {
+            name: _read_only(column.view() if candidates is None else column[candidates])
+            for name, column in {"client": self._client, **self._columns}.items()
+        }
+        at_request = self._requested(lambda: self._client if candidates is None else candidates, time_s)
+        view = RoundView(**now, **shown, **self._known, at_request=at_request)
         if candidates is None:
             self._whole = replace(view)
         return view
@@ -116,28 +100,9 @@ class Knowledge:
         deadline_s: float | None = None,
     ) -> CandidateView:
         """Return what a selector may see at a selection among some clients; it takes columns when they are read."""
-        return CandidateView.of(
-            candidates,
-            {
-                "samples": self.samples,
-                "participations": self.participations,
-                "last_duration_s": self.last_duration_s,
-                "last_loss": self.last_loss,
-                "privacy_spent": self._spent,
-                "features": self._features,
-                **({} if self.snr_hz is None else {"snr_hz": self.snr_hz}),
-            },
-            round=number,
-            time_s=time_s,
-            clients=self.samples.size,
-            wanted=wanted,
-            total_samples=self._total_samples,
-            privacy_budget=None if self._privacy is None else self._privacy.total,
-            up_bits=self._up_bits,
-            allocates=self._allocates,
-            deadline_s=deadline_s,
-            at_request=self._columns(candidates.everyone, time_s),
-        )
+        now: dict[str, Any] = {"round": number, "time_s": time_s, "wanted": wanted, "deadline_s": deadline_s}
+        at_request = self._requested(candidates.everyone, time_s)
+        return CandidateView.of(candidates, self._columns, **now, **self._known, at_request=at_request)
 
     def sent(self, client: IntArray) -> None:
         self.participations[client] = self.participations[client] + _ONE
@@ -159,18 +124,13 @@ class Knowledge:
             client = clients[0] if len(clients) == 1 else np.concatenate(clients)
             self.snr_hz[client] = self._channel(client, now_s)
 
-    def _columns(self, client: Callable[[], IntArray], time_s: float) -> dict[str, Callable[[], FloatArray]]:
+    def _requested(self, client: Callable[[], IntArray], time_s: float) -> dict[str, Callable[[], FloatArray]]:
         """Return the columns that are made at request for some clients at an instant, by name."""
 
         def made(make: Callable[[IntArray, float], FloatArray]) -> FloatArray:
             return np.array(make(client(), time_s), dtype=np.float64)
 
         return {name: partial(made, make) for name, make in self._at_request.items()}
-
-    def _channel_of(self, candidates: IntArray | None) -> FloatArray | None:
-        if self.snr_hz is None:
-            return None
-        return _read_only(self.snr_hz.view() if candidates is None else self.snr_hz[candidates])
 
 
 def with_answers(view: RoundView, answers: Answers) -> RoundView:

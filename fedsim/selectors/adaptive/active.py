@@ -3,14 +3,17 @@
 The rules come from published descriptions; the paper's text was not at hand.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, RoundView
-from fedsim.selectors.sampling import CohortSelector, draw_by_logarithms
-from fedsim.selectors.validation import check_numbers, check_shares
+from fedsim.selectors.options import AtLeast0, Share
+from fedsim.selectors.sampling import CohortSelector, draw_by_logarithms, whole
 
 
+@dataclass(eq=False)
 class ActiveLearning(CohortSelector):
     """Draw clients by a softmax of their valuations, without the least valued, and some uniformly: Active FL.
 
@@ -43,11 +46,9 @@ class ActiveLearning(CohortSelector):
     needs = ("loss",)
     communication = "a number up per update"
 
-    def __init__(self, cohort: int, alpha1: float = 0.75, alpha2: float = 0.01, alpha3: float = 0.1) -> None:
-        super().__init__(cohort)
-        check_shares(alpha1=alpha1, alpha3=alpha3)
-        check_numbers(0, alpha2=alpha2)
-        self.alpha1, self.alpha2, self.alpha3 = alpha1, alpha2, alpha3
+    alpha1: Share = 0.75
+    alpha2: AtLeast0[float] = 0.01
+    alpha3: Share = 0.1
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         size, n = self.cohort_size(view), view.client.size
@@ -75,5 +76,5 @@ class ActiveLearning(CohortSelector):
 
 def _rounded(number: float, rng: np.random.Generator) -> int:
     """Return a number rounded up with the probability of its fraction, and down otherwise."""
-    whole = int(number + 1e-9)
-    return whole + int(rng.random() < number - whole - 1e-9)
+    least = int(whole(number))
+    return least + int(rng.random() < number - least - 1e-9)

@@ -3,6 +3,7 @@
 The rules of AOCS come from published descriptions; the paper's text was not at hand.
 """
 
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
@@ -10,11 +11,13 @@ import numpy as np
 from fedsim.arrays import FloatArray
 from fedsim.selectors.contracts import Cohort, Probe, RoundView
 from fedsim.selectors.importance import ImportanceSampling, independent_draws, optimal_probabilities
+from fedsim.selectors.noise import Noise
+from fedsim.selectors.options import Above0, AtLeast0, Whole
 from fedsim.selectors.sampling import CohortSelector, data_shares, data_sizes, lowest
-from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
 from fedsim.units import Bits, Bound, Seconds
 
 
+@dataclass(eq=False)
 class ApproximateSampling(ImportanceSampling):
     """Select clients with approximately optimal probabilities, from sums that a secure aggregation can give: AOCS.
 
@@ -48,10 +51,10 @@ class ApproximateSampling(ImportanceSampling):
     )
     communication = "nothing (the paper's: a model down and sums of a few numbers up for all clients)"
 
-    def __init__(self, cohort: int, iterations: Annotated[int, Bound(0, 10**6)] = 4, floor: float = 0.1) -> None:
-        super().__init__(cohort, "independent", "unbiased", floor)
-        check_whole_numbers(0, iterations=iterations)
-        self.iterations = iterations
+    draw: Literal["independent", "systematic"] = field(default="independent", init=False)
+    weights: Literal["unbiased", "samples"] = field(default="unbiased", init=False)
+    noise: Noise = field(default="as-sent", init=False)
+    iterations: Annotated[Whole, Bound(0, 10**6)] = 4
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         size = self.cohort_size(view)
@@ -88,6 +91,7 @@ def approximate_probabilities(norm: FloatArray, expected: int, iterations: int) 
     return chance
 
 
+@dataclass(eq=False)
 class AllCompute(CohortSelector):
     """Let all candidates train and send the norms of their updates, and let m of them on average send the updates.
 
@@ -126,20 +130,10 @@ class AllCompute(CohortSelector):
     asks_norms = True
     communication = "a model down and a number up for all candidates, who all do their whole work"
 
-    def __init__(
-        self,
-        cohort: int,
-        rule: Literal["optimal", "approximate", "greatest"] = "optimal",
-        iterations: Annotated[int, Bound(0, 10**6)] = 4,
-        up_bits: Bits = 32.0,
-        wait_s: Seconds | None = None,
-    ) -> None:
-        super().__init__(cohort)
-        check_choice("rule", rule, "optimal", "approximate", "greatest")
-        check_whole_numbers(0, iterations=iterations)
-        check_numbers(0, up_bits=up_bits)
-        check_numbers(0, above=True, optional=True, wait_s=wait_s)
-        self.rule, self.iterations, self.up_bits, self.wait_s = rule, iterations, up_bits, wait_s
+    rule: Literal["optimal", "approximate", "greatest"] = "optimal"
+    iterations: Annotated[Whole, Bound(0, 10**6)] = 4
+    up_bits: AtLeast0[Bits] = 32.0
+    wait_s: Above0[Seconds] | None = None
 
     def probe(self, view: RoundView, rng: np.random.Generator) -> Probe | None:
         if not view.count or view.wanted is not None:

@@ -1,15 +1,17 @@
 """Pisces: for asynchronous servers, the clients of high utility whose updates will not be stale."""
 
 from collections import deque
+from dataclasses import dataclass
 
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
+from fedsim.selectors.options import AtLeast0, Count, Share
 from fedsim.selectors.sampling import CohortSelector, draw_distinct, grown, lowest
-from fedsim.selectors.validation import check_numbers, check_shares, check_whole_numbers
 
 
+@dataclass(eq=False)
 class Pisces(CohortSelector):
     """Select clients of high ``|B| sqrt(mean squared loss) / (staleness + 1)^beta``, and explore some: Pisces.
 
@@ -46,24 +48,15 @@ class Pisces(CohortSelector):
     needs = ("loss_rms",)
     communication = "a number up per update"
 
-    def __init__(
-        self,
-        cohort: int,
-        beta: float = 0.5,
-        window: int = 5,
-        exploration: float = 0.9,
-        exploration_decay: float = 0.98,
-        exploration_least: float = 0.2,
-        samples_per_round: int | None = None,
-    ) -> None:
-        super().__init__(cohort)
-        check_numbers(0, beta=beta)
-        check_whole_numbers(1, window=window)
-        check_whole_numbers(1, optional=True, samples_per_round=samples_per_round)
-        check_shares(exploration=exploration, exploration_decay=exploration_decay, exploration_least=exploration_least)
-        self.beta, self.window, self.samples_per_round = beta, window, samples_per_round
-        self.exploration, self.exploration_decay = exploration, exploration_decay
-        self.exploration_least = exploration_least
+    beta: AtLeast0[float] = 0.5
+    window: Count = 5
+    exploration: Share = 0.9
+    exploration_decay: Share = 0.98
+    exploration_least: Share = 0.2
+    samples_per_round: Count | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._utility: FloatArray = np.zeros(0)
         self._batch: FloatArray = np.zeros(0)
         self._tried: BoolArray = np.zeros(0, dtype=np.bool_)

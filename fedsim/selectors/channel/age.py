@@ -1,5 +1,6 @@
 """Age-based scheduling: the clients whose old updates can be renewed with little of the band."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -8,11 +9,12 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.selectors.channel.best_channel import known_snr_hz
 from fedsim.selectors.contracts import Allocation, Cohort, Reports, RoundView
 from fedsim.selectors.joint_bandwidth.bandwidth import least_bandwidth_hz, rate_bps
+from fedsim.selectors.options import Above0, AtLeast0
 from fedsim.selectors.sampling import CohortSelector, grown
-from fedsim.selectors.validation import check_choice, check_numbers
 from fedsim.units import Hertz, Seconds
 
 
+@dataclass(eq=False)
 class AgeBased(CohortSelector):
     """Take the clients that lower the ages of updates most for the band that their uploads need.
 
@@ -56,19 +58,13 @@ class AgeBased(CohortSelector):
     communication = "sounding signals of all candidates"
     may_stall = "the age of a client that never delivers grows for ever"
 
-    def __init__(
-        self,
-        cohort: int,
-        alpha: float = 1.0,
-        bandwidth_hz: Hertz = 10e6,
-        upload_s: Seconds = 1.0,
-        state: Literal["now", "mean"] = "now",
-    ) -> None:
-        super().__init__(cohort)
-        check_numbers(0, alpha=alpha)
-        check_numbers(0, above=True, bandwidth_hz=bandwidth_hz, upload_s=upload_s)
-        check_choice("state", state, "now", "mean")
-        self.alpha, self.bandwidth_hz, self.upload_s, self.state = alpha, bandwidth_hz, upload_s, state
+    alpha: AtLeast0[float] = 1.0
+    bandwidth_hz: Above0[Hertz] = 10e6
+    upload_s: Above0[Seconds] = 1.0
+    state: Literal["now", "mean"] = "now"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._arrived: IntArray = np.zeros(0, dtype=np.int64)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:

@@ -1,5 +1,6 @@
 """The state of candidates' uplinks, and the clients of the best channels, also in proportion to their own means."""
 
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
@@ -7,7 +8,6 @@ import numpy as np
 from fedsim.arrays import FloatArray
 from fedsim.selectors.contracts import Cohort, RoundView
 from fedsim.selectors.sampling import CohortSelector, lowest
-from fedsim.selectors.validation import check_choice
 
 State = Literal["now", "mean"]
 
@@ -33,6 +33,7 @@ AMIRI: Final = (
 )
 
 
+@dataclass(eq=False)
 class BestChannel(CohortSelector):
     """Take the m candidates of the greatest SNR: BC.
 
@@ -56,10 +57,7 @@ class BestChannel(CohortSelector):
     communication = "sounding signals of all candidates"
     may_stall = "it goes by channels alone, and does not learn who delivers"
 
-    def __init__(self, cohort: int, state: Literal["now", "mean"] = "now") -> None:
-        super().__init__(cohort)
-        check_choice("state", state, "now", "mean")
-        self.state = state
+    state: Literal["now", "mean"] = "now"
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         best = lowest(-known_snr_hz(view, self.state), self.cohort_size(view), rng)

@@ -1,5 +1,6 @@
 """Scheduling by the norms of updates, alone and together with the channels: BN2, BC-BN2 and BN2-C."""
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -9,8 +10,8 @@ from scipy.special import gammaln
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.selectors.channel.best_channel import AMIRI, State, known_snr_hz
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
+from fedsim.selectors.options import Above0, Count
 from fedsim.selectors.sampling import CohortSelector, grown, lowest
-from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
 from fedsim.units import Hertz, Seconds
 
 
@@ -103,6 +104,7 @@ def norms_of(update: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(np.maximum(greatest, -smallest), 0.0) / np.sqrt(q))
 
 
+@dataclass(eq=False)
 class Bn2(CohortSelector):
     """Take the m candidates whose last updates have the greatest norms: BN2, the best l2 norm.
 
@@ -122,8 +124,8 @@ class Bn2(CohortSelector):
     needs = ("update_norm",)
     communication = "nothing (the paper's: all clients compute, and send a number each)"
 
-    def __init__(self, cohort: int) -> None:
-        super().__init__(cohort)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._norms = LastNorms()
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
@@ -134,6 +136,7 @@ class Bn2(CohortSelector):
         self._norms.learn(reports, reports.measured.get("update_norm", np.full(reports.client.size, np.nan)))
 
 
+@dataclass(eq=False)
 class BcBn2(Bn2):
     """Among the candidates of the best channels take the m whose last updates have the greatest norms: BC-BN2.
 
@@ -156,12 +159,13 @@ class BcBn2(Bn2):
     paper = AMIRI + ", policy BC-BN2"
     communication = "sounding signals of all candidates (the paper's: also, the best channels' clients compute)"
 
-    def __init__(self, cohort: int, channels: int | None = None, state: State = "now") -> None:
-        super().__init__(cohort)
-        check_whole_numbers(1, optional=True, channels=channels)
-        check_choice("state", state, "now", "mean")
-        self.channels, self.state = channels, state
-        self.may_stall = "the clients of the best mean channels are always the same ones" if state == "mean" else ""
+    channels: Count | None = None
+    state: State = "now"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.state == "mean":
+            self.may_stall = "the clients of the best mean channels are always the same ones"
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         size = self.cohort_size(view)
@@ -171,6 +175,7 @@ class BcBn2(Bn2):
         return Cohort(view.client[np.sort(among)])
 
 
+@dataclass(eq=False)
 class Bn2C(CohortSelector):
     """Take the m candidates of the greatest norms of updates that are compressed to what their channels carry: BN2-C.
 
@@ -204,11 +209,12 @@ class Bn2C(CohortSelector):
         "sounding signals of all candidates (the paper's: also, all clients compute, and send a number each)"
     )
 
-    def __init__(self, cohort: int, bandwidth_hz: Hertz = 10e6, upload_s: Seconds = 1.0, state: State = "now") -> None:
-        super().__init__(cohort)
-        check_numbers(0, above=True, bandwidth_hz=bandwidth_hz, upload_s=upload_s)
-        check_choice("state", state, "now", "mean")
-        self.bandwidth_hz, self.upload_s, self.state = bandwidth_hz, upload_s, state
+    bandwidth_hz: Above0[Hertz] = 10e6
+    upload_s: Above0[Seconds] = 1.0
+    state: State = "now"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._whole, self._sparse = LastNorms(), SparseNorms()
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:

@@ -16,8 +16,7 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.noise import Noise
 from fedsim.selectors.sampling import CohortSelector, data_sizes, tally
-from fedsim.selectors.update_distances import METRICS, Metric, UpdateDistances
-from fedsim.selectors.validation import check_choice
+from fedsim.selectors.update_distances import Metric, UpdateDistances
 
 
 @dataclass(frozen=True)
@@ -110,6 +109,7 @@ class ClusteredBySize(CohortSelector):
         return bins_by_size(data_sizes(view), draws)
 
 
+@dataclass(eq=False)
 class ClusteredBySimilarity(CohortSelector):
     """Cluster clients by their last updates with Ward's rule, and draw one from each of m groups of equal data.
 
@@ -143,19 +143,13 @@ class ClusteredBySimilarity(CohortSelector):
     )
     needs = ("update", "noise_energy")
 
-    def __init__(
-        self,
-        cohort: int,
-        similarity: Metric = "angle",
-        matrix: Literal["paper", "reference-code"] = "paper",
-        noise: Noise = "as-sent",
-    ) -> None:
-        super().__init__(cohort)
-        check_choice("similarity", similarity, *METRICS)
-        check_choice("matrix", matrix, "paper", "reference-code")
-        self.similarity, self.matrix = similarity, matrix
-        self.noise = noise
-        self._distances = UpdateDistances(similarity, noise)
+    similarity: Metric = "angle"
+    matrix: Literal["paper", "reference-code"] = "paper"
+    noise: Noise = "as-sent"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._distances = UpdateDistances(self.similarity, self.noise)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         draws, sizes = self.cohort_size(view), data_sizes(view)

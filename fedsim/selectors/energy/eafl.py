@@ -1,15 +1,18 @@
 """EAFL: Oort's utility together with what batteries hold after a participation."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, RoundView
 from fedsim.selectors.oort.oort import Oort
+from fedsim.selectors.options import Share
 from fedsim.selectors.sampling import grown
-from fedsim.selectors.validation import check_shares
 from fedsim.units import Seconds
 
 
+@dataclass(eq=False, init=False)
 class Eafl(Oort):
     """Exploit clients of high ``f utility + (1 - f) power``, explore as Oort does.
 
@@ -39,6 +42,8 @@ class Eafl(Oort):
     )
     communication = "a number up per update, and three numbers of its battery up per candidate"
 
+    utility_share: Share = 0.25
+
     def __init__(
         self,
         cohort: int,
@@ -50,10 +55,9 @@ class Eafl(Oort):
         window: int = 20,
         pacer_step_s: Seconds | None = None,
     ) -> None:
-        super().__init__(cohort, alpha, exploration, exploration_decay, exploration_least, window, pacer_step_s)
-        check_shares(utility_share=utility_share)
         self.utility_share = utility_share
         self._power: FloatArray = np.ones(0)
+        super().__init__(cohort, alpha, exploration, exploration_decay, exploration_least, window, pacer_step_s)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         self._power = grown(self._power, view.clients, 1.0)

@@ -1,14 +1,17 @@
 """FedZero: the shortest round that excess energy alone can pay, with the clients of the greatest utility in it."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
+from fedsim.selectors.options import Above0, AtLeast0, Share
 from fedsim.selectors.sampling import TIME_COLUMNS, CohortSelector, grown, lowest
-from fedsim.selectors.validation import check_numbers, check_shares
 from fedsim.units import Seconds
 
 
+@dataclass(eq=False)
 class FedZero(CohortSelector):
     """Select clients that excess energy alone can pay, for the shortest round and then for utility: FedZero's rule.
 
@@ -53,19 +56,13 @@ class FedZero(CohortSelector):
     communication = "a number up per update, three numbers up per client once, and three of its battery per candidate"
     uses_features = True
 
-    def __init__(
-        self,
-        cohort: int,
-        step_s: Seconds = 300.0,
-        longest_s: Seconds = 3600.0,
-        reserve: float = 1.0,
-        alpha: float = 1.0,
-    ) -> None:
-        super().__init__(cohort)
-        check_numbers(0, above=True, step_s=step_s, longest_s=longest_s)
-        check_shares(reserve=reserve)
-        check_numbers(0, alpha=alpha)
-        self.step_s, self.longest_s, self.reserve, self.alpha = step_s, longest_s, reserve, alpha
+    step_s: Above0[Seconds] = 300.0
+    longest_s: Above0[Seconds] = 3600.0
+    reserve: Share = 1.0
+    alpha: AtLeast0[float] = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._utility: FloatArray = np.zeros(0)
         self._batch: FloatArray = np.zeros(0)
         self._blocked: BoolArray = np.zeros(0, dtype=np.bool_)

@@ -5,6 +5,7 @@ A client that sends L bits within t seconds in a band of b Hz needs the power ``
 power, falls with the band and is convex.
 """
 
+from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
 import numpy as np
@@ -14,8 +15,8 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.channel.best_channel import State, snr_hz_of
 from fedsim.selectors.contracts import Allocation, Cohort, RoundView
 from fedsim.selectors.joint_bandwidth.bandwidth import least_bandwidth_hz
+from fedsim.selectors.options import Above0, AtLeast0, Count
 from fedsim.selectors.sampling import CohortSelector, grown
-from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
 from fedsim.units import Bound, Decibels, Hertz, Joules, Seconds, db_to_linear
 
 _HALVINGS: Final = 64
@@ -72,6 +73,7 @@ _SLACK_DB: Final = 1e-9
 """Taken from prescribed powers, so that rounding does not lift one above the client's own."""
 
 
+@dataclass(eq=False)
 class Ocean(CohortSelector):
     """Select clients of small energy queues over good channels, as many as are worth their energy: OCEAN.
 
@@ -129,33 +131,20 @@ class Ocean(CohortSelector):
     )
     communication = "sounding signals of all candidates"
 
-    def __init__(
-        self,
-        cohort: int,
-        budget_j: Joules = 0.02,
-        v: float = 0.01,
-        pattern: Literal["uniform", "ascending", "descending"] = "uniform",
-        rounds: Annotated[int, Bound(0, 10**4)] = 100,
-        frame: int | None = None,
-        bandwidth_hz: Hertz = 10e6,
-        least_hz: Hertz = 1e5,
-        upload_s: Seconds = 1.0,
-        transmit_power_dbm: Decibels | None = None,
-        snr_gap_db: Decibels = 0.0,
-        state: State = "now",
-    ) -> None:
-        super().__init__(cohort)
-        check_numbers(0, above=True, budget_j=budget_j, v=v, bandwidth_hz=bandwidth_hz, least_hz=least_hz)
-        check_numbers(0, above=True, upload_s=upload_s)
-        check_numbers(0, snr_gap_db=snr_gap_db)
-        check_numbers(0, optional=True, transmit_power_dbm=transmit_power_dbm)
-        check_whole_numbers(1, rounds=rounds)
-        check_whole_numbers(1, optional=True, frame=frame)
-        check_choice("pattern", pattern, "uniform", "ascending", "descending")
-        check_choice("state", state, "now", "mean")
-        self.budget_j, self.v, self.pattern, self.rounds, self.frame = budget_j, v, pattern, rounds, frame
-        self.bandwidth_hz, self.least_hz, self.upload_s = bandwidth_hz, least_hz, upload_s
-        self.transmit_power_dbm, self.snr_gap_db, self.state = transmit_power_dbm, snr_gap_db, state
+    budget_j: Above0[Joules] = 0.02
+    v: Above0[float] = 0.01
+    pattern: Literal["uniform", "ascending", "descending"] = "uniform"
+    rounds: Annotated[Count, Bound(0, 10**4)] = 100
+    frame: Count | None = None
+    bandwidth_hz: Above0[Hertz] = 10e6
+    least_hz: Above0[Hertz] = 1e5
+    upload_s: Above0[Seconds] = 1.0
+    transmit_power_dbm: AtLeast0[Decibels] | None = None
+    snr_gap_db: AtLeast0[Decibels] = 0.0
+    state: State = "now"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._queue: FloatArray = np.zeros(0)
         self._round = 0
 

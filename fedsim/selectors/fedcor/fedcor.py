@@ -11,15 +11,16 @@ that of the noise (Tipping and Bishop, "Probabilistic Principal Component Analys
 Society B 61(3), 1999, equation 7).
 """
 
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.selectors.contracts import Answers, Cohort, Probe, RoundView
+from fedsim.selectors.options import Above0, AtLeast0, Count, PositiveShare, Several, Share
 from fedsim.selectors.power_of_choice import Weights, cohort_of
 from fedsim.selectors.sampling import CohortSelector, grown
-from fedsim.selectors.validation import check_choice, check_numbers, check_shares, check_whole_numbers
 from fedsim.units import Bits, Seconds
 
 _LEAST_VARIANCE: Final = 1e-300
@@ -106,6 +107,7 @@ def _rows(points: FloatArray, clients: int) -> FloatArray:
     return np.pad(points, ((0, max(clients - len(points), 0)), (0, 0)))
 
 
+@dataclass(eq=False)
 class FedCor(CohortSelector):
     """Select one client after the other by the reduction of the expected global loss that its own loss brings.
 
@@ -159,34 +161,22 @@ class FedCor(CohortSelector):
     communication = "a model down and a number up for all candidates, in the warm-up and about each fit after it"
     asks_losses = True
 
-    def __init__(
-        self,
-        cohort: int,
-        warmup: int = 15,
-        interval: int = 10,
-        beta: float = 0.9,
-        gamma: float = 0.95,
-        dimension: int = 15,
-        history: int = 100,
-        noise: float = 0.01,
-        mean: Literal["samples", "zero"] = "samples",
-        weights: Weights = "samples",
-        up_bits: Bits = 32.0,
-        wait_s: Seconds | None = None,
-    ) -> None:
-        super().__init__(cohort)
-        check_whole_numbers(1, warmup=warmup, dimension=dimension, history=history)
-        check_whole_numbers(2, interval=interval)
-        check_shares(beta=beta, gamma=gamma)
-        check_numbers(0, above=True, gamma=gamma, noise=noise)
-        check_choice("mean", mean, "samples", "zero")
-        check_choice("weights", weights, "samples", "equal")
-        check_numbers(0, up_bits=up_bits)
-        check_numbers(0, above=True, optional=True, wait_s=wait_s)
-        self.warmup, self.interval, self.beta = warmup, interval, beta
-        self.gamma, self.dimension, self.history, self.noise = gamma, dimension, history, noise
-        self.mean, self.weights, self.up_bits, self.wait_s = mean, weights, up_bits, wait_s
-        self._process = LossProcess(dimension, noise, history, gamma, centred=mean == "samples")
+    warmup: Count = 15
+    interval: Several = 10
+    beta: Share = 0.9
+    gamma: PositiveShare = 0.95
+    dimension: Count = 15
+    history: Count = 100
+    noise: Above0[float] = 0.01
+    mean: Literal["samples", "zero"] = "samples"
+    weights: Weights = "samples"
+    up_bits: AtLeast0[Bits] = 32.0
+    wait_s: Above0[Seconds] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        centred = self.mean == "samples"
+        self._process = LossProcess(self.dimension, self.noise, self.history, self.gamma, centred=centred)
         self._samples: IntArray = np.zeros(0, dtype=np.int64)
         self._discount: FloatArray = np.ones(0)
         self._loss: FloatArray = np.zeros(0)

@@ -1,20 +1,22 @@
 """FedSampling: each sample of all clients is drawn with the same probability; and the fixed ratio of its comparison."""
 
 import math
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, RoundView, Sampling
+from fedsim.selectors.options import Above0, AtLeast0, Count, PositiveShare, Several, check_options
 from fedsim.selectors.questions import RandomizedResponse
 from fedsim.selectors.sampling import grown
-from fedsim.selectors.validation import check_choice, check_flags, check_numbers, check_shares, check_whole_numbers
 from fedsim.units import Bits, Seconds
 
 PAPER = "Qi, Wu, Lyu, Huang and Xie, FedSampling: A Better Sampling Strategy for Federated Learning, IJCAI 2023"
 
 
+@dataclass(eq=False)
 class FedSampling(PublishedSelector):
     """Draw about K samples among all clients, each with the same probability, and add up the clients' updates.
 
@@ -73,43 +75,29 @@ class FedSampling(PublishedSelector):
     draws_samples = True
     asks_sizes = True
 
-    def __init__(
-        self,
-        samples: int,
-        threshold: int = 300,
-        epsilon: float = 3.0,
-        alpha: float | None = None,
-        clip: bool = True,
-        query: Literal["each-round", "once"] = "each-round",
-        anonymous: bool = False,
-        cohort: int | None = None,
-        up_bits: Bits = 32.0,
-        down_bits: Bits = 64.0,
-        wait_s: Seconds | None = None,
-    ) -> None:
-        check_whole_numbers(1, samples=samples)
-        check_whole_numbers(2, threshold=threshold)
-        check_whole_numbers(1, optional=True, cohort=cohort)
-        check_numbers(0, above=True, epsilon=epsilon)
-        if alpha is not None:
-            check_numbers(0, above=True, alpha=alpha)
-            check_shares(alpha=alpha)
-        check_flags(clip=clip, anonymous=anonymous)
-        check_choice("query", query, "each-round", "once")
-        check_numbers(0, up_bits=up_bits, down_bits=down_bits)
-        check_numbers(0, above=True, optional=True, wait_s=wait_s)
-        self.samples, self.threshold, self.epsilon, self.alpha, self.clip = samples, threshold, epsilon, alpha, clip
-        self.query, self.anonymous, self.cohort = query, anonymous, cohort
-        self.up_bits, self.down_bits, self.wait_s = up_bits, down_bits, wait_s
+    samples: Count
+    threshold: Several = 300
+    epsilon: Above0[float] = 3.0
+    alpha: PositiveShare | None = None
+    clip: bool = True
+    query: Literal["each-round", "once"] = "each-round"
+    anonymous: bool = False
+    cohort: Count | None = None
+    up_bits: AtLeast0[Bits] = 32.0
+    down_bits: AtLeast0[Bits] = 64.0
+    wait_s: Above0[Seconds] | None = None
+
+    def __post_init__(self) -> None:
+        check_options(self)
         self.response = (
-            RandomizedResponse.of_epsilon(threshold, epsilon, clip)
-            if alpha is None
-            else RandomizedResponse(threshold, alpha, clip)
+            RandomizedResponse.of_epsilon(self.threshold, self.epsilon, self.clip)
+            if self.alpha is None
+            else RandomizedResponse(self.threshold, self.alpha, self.clip)
         )
         cost = self.response.epsilon
         self.sizes_cost = 0.0 if math.isinf(cost) else cost
-        self.sizes_paid_once = anonymous or query == "once"
-        self.sizes_unlinked = anonymous and query == "each-round"
+        self.sizes_paid_once = self.anonymous or self.query == "once"
+        self.sizes_unlinked = self.anonymous and self.query == "each-round"
         self._asked: IntArray = np.zeros(0, dtype=np.int64)
         self._round = -1
         # The answer of each client that was asked once; 0 before.
@@ -165,6 +153,7 @@ class FedSampling(PublishedSelector):
         )
 
 
+@dataclass(eq=False)
 class FixedRatio(PublishedSelector):
     """Let all clients draw each of their samples with a fixed probability, and average their updates.
 
@@ -182,10 +171,11 @@ class FixedRatio(PublishedSelector):
     paper = f"{PAPER}, section 3.3"
     draws_samples = True
 
-    def __init__(self, ratio: float) -> None:
-        check_numbers(0, above=True, ratio=ratio)
-        check_shares(ratio=ratio)
-        self.ratio = float(ratio)
+    ratio: PositiveShare
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        self.ratio = float(self.ratio)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         return Cohort(view.client.copy(), sampling=Sampling(probability=self.ratio))

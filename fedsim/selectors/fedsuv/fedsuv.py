@@ -3,7 +3,7 @@
 Numbers of equations, sections and lines (of Algorithm 1) are the paper's.
 """
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Annotated, Final, Literal
 
 import numpy as np
@@ -14,14 +14,15 @@ from fedsim.selectors.fedsuv.beliefs import Beliefs, Fit, Settings, Undelivered
 from fedsim.selectors.fedsuv.features import KernelName, Scaling
 from fedsim.selectors.fedsuv.rectangles import Bounds, Rectangles, WhenDisjoint, diagonal, dominated, eliminated
 from fedsim.selectors.in_flight import InFlight
+from fedsim.selectors.options import Above0, Count, Range, Share, Whole
 from fedsim.selectors.sampling import CohortSelector
-from fedsim.selectors.validation import check_choice, check_numbers, check_shares, check_whole_numbers
 from fedsim.units import Bound
 
 _DECIMALS: Final = 9
 """Of bounds in units of utility: those that differ by rounding alone are ties, which the random stream breaks."""
 
 
+@dataclass(eq=False)
 class FedSuv(CohortSelector):
     """Select by Algorithm 1: eliminate, classify, then the widest rectangle and the highest optimistic utilities.
 
@@ -124,56 +125,32 @@ class FedSuv(CohortSelector):
     communication = "two numbers up per update"
     uses_features = True
 
-    def __init__(
-        self,
-        cohort: int,
-        rho: float = 0.4,
-        elimination: Literal["guard", "cap"] = "guard",
-        keep: int | None = None,
-        fill: Literal["removed", "none"] = "removed",
-        delta: float = 0.1,
-        ridge: float = 1.0,
-        scaling: Scaling = "rank",
-        kernel: KernelName = "rbf",
-        length_scale: float | None = None,
-        noise: float = 0.1,
-        fit: Fit = "likelihood",
-        basis: Annotated[int, Bound(0, 2**14)] = 1024,
-        utility_scale: float | None = None,
-        undelivered: Undelivered = "zero",
-        batch: Literal["top", "hallucinated"] = "top",
-        negative_gain: Literal["zero", "keep"] = "zero",
-        when_disjoint: WhenDisjoint = "restart",
-        samples_per_round: int | None = None,
-        rest_rounds: int = 0,
-    ) -> None:
-        super().__init__(cohort)
-        check_whole_numbers(0, rest_rounds=rest_rounds)
-        check_whole_numbers(1, basis=basis)
-        check_whole_numbers(1, optional=True, keep=keep, samples_per_round=samples_per_round)
-        check_shares(rho=rho)
-        check_shares(inside=True, delta=delta)
-        check_numbers(0, above=True, ridge=ridge, noise=noise)
-        check_numbers(0, above=True, optional=True, length_scale=length_scale, utility_scale=utility_scale)
-        check_choice("elimination", elimination, "guard", "cap")
-        check_choice("fill", fill, "removed", "none")
-        check_choice("scaling", scaling, "rank", "range", "none")
-        check_choice("kernel", kernel, "rbf", "matern52")
-        check_choice("fit", fit, "likelihood", "none")
-        check_choice("undelivered", undelivered, "zero", "mean", "nothing")
-        check_choice("batch", batch, "top", "hallucinated")
-        check_choice("negative_gain", negative_gain, "zero", "keep")
-        check_choice("when_disjoint", when_disjoint, "restart", "collapse")
-        self.rho, self.elimination, self.keep, self.fill = rho, elimination, keep, fill
-        self.delta, self.ridge, self.scaling, self.kernel, self.basis = delta, ridge, scaling, kernel, basis
-        self.length_scale, self.noise, self.utility_scale = length_scale, noise, utility_scale
-        self.fit, self.undelivered, self.batch = fit, undelivered, batch
-        if undelivered == "nothing":
+    rho: Share = 0.4
+    elimination: Literal["guard", "cap"] = "guard"
+    keep: Count | None = None
+    fill: Literal["removed", "none"] = "removed"
+    delta: Annotated[float, Range(0, 1, above=True, below=True)] = 0.1
+    ridge: Above0[float] = 1.0
+    scaling: Scaling = "rank"
+    kernel: KernelName = "rbf"
+    length_scale: Above0[float] | None = None
+    noise: Above0[float] = 0.1
+    fit: Fit = "likelihood"
+    basis: Annotated[Count, Bound(0, 2**14)] = 1024
+    utility_scale: Above0[float] | None = None
+    undelivered: Undelivered = "zero"
+    batch: Literal["top", "hallucinated"] = "top"
+    negative_gain: Literal["zero", "keep"] = "zero"
+    when_disjoint: WhenDisjoint = "restart"
+    samples_per_round: Count | None = None
+    rest_rounds: Whole = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.undelivered == "nothing":
             self.may_stall = "without an observation a client that never delivers keeps the highest optimistic utility"
-        self.negative_gain, self.when_disjoint, self.samples_per_round = negative_gain, when_disjoint, samples_per_round
-        self.rest_rounds = rest_rounds
         self._beliefs: Beliefs | None = None
-        self._rectangles = Rectangles(0, when_disjoint)
+        self._rectangles = Rectangles(0, self.when_disjoint)
         self._eliminated_in: IntArray = np.zeros(0, dtype=np.int64)
         self._selected_in: IntArray = np.zeros(0, dtype=np.int64)
         self._batch: FloatArray = np.zeros(0)

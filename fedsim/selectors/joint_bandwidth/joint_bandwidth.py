@@ -1,6 +1,7 @@
 """Joint selection of clients and division of the uplink's band for the shortest round."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
 import numpy as np
@@ -8,8 +9,8 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Allocation, Cohort, RoundView
 from fedsim.selectors.joint_bandwidth.bandwidth import earliest_end, least_bandwidth_hz, rate_bps
+from fedsim.selectors.options import Above0, AtLeast0
 from fedsim.selectors.sampling import CohortSelector, lowest
-from fedsim.selectors.validation import check_choice, check_numbers
 from fedsim.units import Decibels, Hertz, db_to_linear
 
 T = TypeVar("T")
@@ -18,6 +19,7 @@ _MOST_SNR_HZ: Final = 1e100
 """Stands for an infinite one, of which no band is the least."""
 
 
+@dataclass(eq=False)
 class JointBandwidth(CohortSelector):
     """Take the clients whose uploads can all end first, and give each the band with which they end together.
 
@@ -68,18 +70,12 @@ class JointBandwidth(CohortSelector):
     uses_features = True
     may_stall = "it plans with declared times and channels, and does not learn who delivers"
 
-    def __init__(
-        self,
-        cohort: int,
-        bandwidth_hz: Hertz = 10e6,
-        search: Literal["greedy", "exact"] = "greedy",
-        snr_gap_db: Decibels = 0.0,
-    ) -> None:
-        super().__init__(cohort)
-        check_numbers(0, above=True, bandwidth_hz=bandwidth_hz)
-        check_numbers(0, snr_gap_db=snr_gap_db)
-        check_choice("search", search, "greedy", "exact")
-        self.bandwidth_hz, self.search, self.snr_gap_db = bandwidth_hz, search, snr_gap_db
+    bandwidth_hz: Above0[Hertz] = 10e6
+    search: Literal["greedy", "exact"] = "greedy"
+    snr_gap_db: AtLeast0[Decibels] = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.planned_s = np.nan
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:

@@ -4,6 +4,7 @@ Rules and numbers were taken from the published code (NS-PhD-Research/HACCS, sch
 of the paper, not checked against its text.
 """
 
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
@@ -13,8 +14,8 @@ from scipy.spatial import KDTree
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
-from fedsim.selectors.sampling import TIME_COLUMNS, CohortSelector, grown
-from fedsim.selectors.validation import check_choice, check_numbers, check_shares
+from fedsim.selectors.options import AtLeast0, Share
+from fedsim.selectors.sampling import TIME_COLUMNS, CohortSelector, grown, whole
 
 Distance = Literal["hellinger", "euclidean"]
 _ROUNDING: Final = 1e-12
@@ -41,6 +42,7 @@ def clusters_of(shares: FloatArray, distance: Distance, radius: float) -> IntArr
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
 
 
+@dataclass(eq=False)
 class Haccs(CohortSelector):
     """Draw clusters of clients with like labels by latency and loss, and take the fastest client of each: HACCS.
 
@@ -89,22 +91,14 @@ class Haccs(CohortSelector):
     uses_features = True
     uses_labels = True
 
-    def __init__(
-        self,
-        cohort: int,
-        rho: float = 0.5,
-        radius: float = 0.25,
-        distance: Distance = "hellinger",
-        losses: Literal["mean", "squares"] = "mean",
-        draw: Literal["random", "quasi-random"] = "random",
-    ) -> None:
-        super().__init__(cohort)
-        check_shares(rho=rho)
-        check_numbers(0, radius=radius)
-        check_choice("distance", distance, "hellinger", "euclidean")
-        check_choice("losses", losses, "mean", "squares")
-        check_choice("draw", draw, "random", "quasi-random")
-        self.rho, self.radius, self.distance, self.losses, self.draw = rho, radius, distance, losses, draw
+    rho: Share = 0.5
+    radius: AtLeast0[float] = 0.25
+    distance: Distance = "hellinger"
+    losses: Literal["mean", "squares"] = "mean"
+    draw: Literal["random", "quasi-random"] = "random"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._failed: IntArray = np.zeros(0, dtype=np.int64)
         self._cluster: IntArray = np.zeros(0, dtype=np.int64)
         self._shares: FloatArray = np.zeros((0, 0))
@@ -119,7 +113,7 @@ class Haccs(CohortSelector):
         left = np.bincount(cluster, minlength=names.size)
         taken = np.zeros(names.size, dtype=np.int64)
         if self.draw == "quasi-random" and names.size:
-            taken = np.minimum((size * weight / weight.sum()).astype(np.int64), left)
+            taken = np.minimum(whole(size * weight / weight.sum()).astype(np.int64), left)
         for _ in range(size - int(taken.sum())):
             chance = np.where(taken < left, weight, 0.0)
             if not chance.any():

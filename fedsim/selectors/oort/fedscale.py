@@ -5,6 +5,8 @@ of `fedsim.selectors.oort.oort`; nearly every rule differs, so that it is a kind
 """
 
 import math
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -12,13 +14,14 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.in_flight import InFlight
 from fedsim.selectors.oort.state import OortState, Silent, blacklist, fill_up
-from fedsim.selectors.sampling import CohortSelector, draw_distinct
-from fedsim.selectors.validation import check_choice, check_numbers, check_shares, check_whole_numbers
+from fedsim.selectors.options import AtLeast0, Count, Range, Share
+from fedsim.selectors.sampling import CohortSelector, draw_distinct, grown, whole
 
 _FLAT, _SHARP = 0.1, 5.0
 """Relative change of the window's utility: the pacer relaxes up to the first and tightens from the second on."""
 
 
+@dataclass(eq=False)
 class OortFedScale(CohortSelector):
     """Exploit by normalised utility within a wide margin, explore by number of samples, pace by percentiles.
 
@@ -84,41 +87,26 @@ class OortFedScale(CohortSelector):
     communication = "a number up per update"
     uses_features = True
 
-    def __init__(
-        self,
-        cohort: int,
-        alpha: float = 2.0,
-        exploration: float = 0.9,
-        exploration_decay: float = 0.98,
-        exploration_least: float = 0.3,
-        threshold: float = 30.0,
-        pacer_step: int = 20,
-        pacer_delta: float = 5.0,
-        clip: float = 0.9,
-        cut_off: float = 0.05,
-        sample_window: float = 5.0,
-        blacklist_after: int | None = None,
-        blacklist_share: float = 0.3,
-        silent: Silent = "mean",
-        samples_per_round: int | None = None,
-    ) -> None:
-        super().__init__(cohort)
-        check_whole_numbers(1, pacer_step=pacer_step)
-        check_whole_numbers(1, optional=True, blacklist_after=blacklist_after, samples_per_round=samples_per_round)
-        check_numbers(0, alpha=alpha, threshold=threshold, pacer_delta=pacer_delta, cut_off=cut_off)
-        check_numbers(1, sample_window=sample_window)
-        check_shares(exploration=exploration, exploration_decay=exploration_decay)
-        check_shares(exploration_least=exploration_least, clip=clip, blacklist_share=blacklist_share)
-        check_choice("silent", silent, "mean", "zero")
-        self.alpha, self.exploration = alpha, exploration
-        self.exploration_decay, self.exploration_least = exploration_decay, exploration_least
-        self.threshold, self.pacer_step, self.pacer_delta = threshold, pacer_step, pacer_delta
-        self.clip, self.cut_off, self.sample_window = clip, cut_off, sample_window
-        self.blacklist_after, self.blacklist_share = blacklist_after, blacklist_share
-        self.silent, self.samples_per_round = silent, samples_per_round
-        self._state = OortState(silent, samples_per_round)
-        self._percentile = threshold
-        self._epsilon = exploration
+    alpha: AtLeast0[float] = 2.0
+    exploration: Share = 0.9
+    exploration_decay: Share = 0.98
+    exploration_least: Share = 0.3
+    threshold: AtLeast0[float] = 30.0
+    pacer_step: Count = 20
+    pacer_delta: AtLeast0[float] = 5.0
+    clip: Share = 0.9
+    cut_off: AtLeast0[float] = 0.05
+    sample_window: Annotated[float, Range(1)] = 5.0
+    blacklist_after: Count | None = None
+    blacklist_share: Share = 0.3
+    silent: Silent = "mean"
+    samples_per_round: Count | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._state = OortState(self.silent, self.samples_per_round)
+        self._percentile = self.threshold
+        self._epsilon = self.exploration
         self._in_flight = InFlight()
         self._exploits: BoolArray = np.zeros(0, dtype=np.bool_)
         self._gained: list[float] = []
@@ -127,7 +115,7 @@ class OortFedScale(CohortSelector):
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         self._state.meet(view)
         self._in_flight.meet(view)
-        self._exploits = np.pad(self._exploits, (0, max(view.clients - self._exploits.size, 0)))
+        self._exploits = grown(self._exploits, view.clients)
         self._pace(view.round)
         size = self.cohort_size(view)
         places = self._explored(size)
@@ -165,7 +153,7 @@ class OortFedScale(CohortSelector):
         known_s = np.sort(durations_s[np.isfinite(durations_s)])
         if self._percentile >= 100 or not known_s.size:
             return math.inf
-        return float(known_s[min(int(known_s.size * self._percentile / 100), known_s.size - 1)])
+        return float(known_s[min(int(whole(known_s.size * self._percentile / 100)), known_s.size - 1)])
 
     def score(self, candidates: IntArray, client: IntArray, round_: int) -> FloatArray:
         """Return the scores of tried clients, normalised over all candidates of positive utility."""
@@ -174,7 +162,7 @@ class OortFedScale(CohortSelector):
         rewards = np.sort(rewards[rewards > 0])
         if not rewards.size:
             rewards = np.zeros(1)
-        limit = rewards[min(int(rewards.size * self.clip), rewards.size - 1)]
+        limit = rewards[min(int(whole(rewards.size * self.clip)), rewards.size - 1)]
         least = 0.999 * rewards[0]
         worth = (np.minimum(state.utility[client], limit) - least) / max(rewards[-1] - least, 1e-4)
         worth += np.sqrt(0.1 * math.log(round_) / state.last_round[client])
@@ -231,5 +219,5 @@ class OortFedScale(CohortSelector):
         """Return the positions of explored clients among the untried ones, ties in random order; shape (size,)."""
         shuffled = rng.permutation(client.size)
         weight = (self._state.batch[client] * self._penalty(client))[shuffled]
-        first = np.argsort(-weight, kind="stable")[: int(self.sample_window * size)]
+        first = np.argsort(-weight, kind="stable")[: int(whole(self.sample_window * size))]
         return np.asarray(shuffled[first[draw_distinct(weight[first], size, rng)]])

@@ -4,6 +4,7 @@ Equation and line numbers are those of the paper's equation (1) and Algorithm 1.
 """
 
 import math
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
@@ -12,8 +13,8 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.in_flight import InFlight
 from fedsim.selectors.oort.state import OortState, Silent, blacklist, fill_up
+from fedsim.selectors.options import Above0, AtLeast0, Count, Share
 from fedsim.selectors.sampling import CohortSelector, draw_distinct
-from fedsim.selectors.validation import check_choice, check_numbers, check_shares, check_whole_numbers
 from fedsim.units import Seconds
 
 _PERCENT: Final = 30
@@ -21,6 +22,7 @@ _MORE_PERCENT: Final = 5
 """FedScale's percentile of durations, and the points that each relaxation adds."""
 
 
+@dataclass(eq=False)
 class Oort(CohortSelector):
     """Exploit clients of high utility and explore fast ones, by Algorithm 1.
 
@@ -95,46 +97,29 @@ class Oort(CohortSelector):
     communication = "a number up per update"
     uses_features = True
 
-    def __init__(
-        self,
-        cohort: int,
-        alpha: float = 2.0,
-        exploration: float = 0.9,
-        exploration_decay: float = 0.98,
-        exploration_least: float = 0.2,
-        window: int = 20,
-        pacer_step_s: Seconds | None = None,
-        preferred: Literal["crowd", "cohorts", "percentile"] = "crowd",
-        clip: float = 0.95,
-        cut_off: float = 0.95,
-        blacklist_after: int | None = 10,
-        blacklist_share: float = 0.3,
-        by_speed: bool = True,
-        pacer_asked: Literal["round", "window"] = "round",
-        silent: Silent = "zero",
-        samples_per_round: int | None = None,
-    ) -> None:
-        super().__init__(cohort)
-        check_whole_numbers(1, window=window)
-        check_whole_numbers(1, optional=True, blacklist_after=blacklist_after, samples_per_round=samples_per_round)
-        check_numbers(0, alpha=alpha)
-        check_numbers(0, above=True, optional=True, pacer_step_s=pacer_step_s)
-        check_shares(exploration=exploration, exploration_decay=exploration_decay)
-        check_shares(exploration_least=exploration_least, clip=clip, cut_off=cut_off, blacklist_share=blacklist_share)
-        check_choice("pacer_asked", pacer_asked, "round", "window")
-        check_choice("preferred", preferred, "crowd", "cohorts", "percentile")
-        check_choice("silent", silent, "zero", "mean")
-        self.alpha, self.window, self.pacer_step_s, self.preferred = alpha, window, pacer_step_s, preferred
-        self.exploration, self.exploration_decay = exploration, exploration_decay
-        self.exploration_least, self.clip, self.cut_off = exploration_least, clip, cut_off
-        self.blacklist_after, self.blacklist_share = blacklist_after, blacklist_share
-        self.by_speed, self.pacer_asked, self.silent = by_speed, pacer_asked, silent
-        self.samples_per_round = samples_per_round
-        self._state = OortState(silent, samples_per_round)
+    alpha: AtLeast0[float] = 2.0
+    exploration: Share = 0.9
+    exploration_decay: Share = 0.98
+    exploration_least: Share = 0.2
+    window: Count = 20
+    pacer_step_s: Above0[Seconds] | None = None
+    preferred: Literal["crowd", "cohorts", "percentile"] = "crowd"
+    clip: Share = 0.95
+    cut_off: Share = 0.95
+    blacklist_after: Count | None = 10
+    blacklist_share: Share = 0.3
+    by_speed: bool = True
+    pacer_asked: Literal["round", "window"] = "round"
+    silent: Silent = "zero"
+    samples_per_round: Count | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._state = OortState(self.silent, self.samples_per_round)
         self._in_flight = InFlight()
         self._gained: list[float] = []
         self._relaxed, self._clients = 0, 0
-        self._epsilon = exploration
+        self._epsilon = self.exploration
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         self._state.meet(view)

@@ -6,7 +6,7 @@ import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.selectors.contracts import Reports, RoundView
-from fedsim.selectors.sampling import TIME_COLUMNS, grown, lowest
+from fedsim.selectors.sampling import TIME_COLUMNS, grown, lowest, whole
 
 Silent = Literal["zero", "mean"]
 
@@ -58,7 +58,7 @@ class OortState:
 def blacklist(view: RoundView, after: int | None, share: float, rng: np.random.Generator) -> BoolArray:
     """Return the mask of candidates that were selected more than ``after`` times, the most often ones of too many."""
     listed = view.participations > (np.inf if after is None else after)
-    places, most = np.flatnonzero(listed), int(share * view.clients)
+    places, most = np.flatnonzero(listed), int(whole(share * view.clients))
     if places.size > most:
         listed[:] = False
         listed[places[lowest(-view.participations[places].astype(float), most, rng)]] = True

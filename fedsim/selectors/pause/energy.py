@@ -5,17 +5,17 @@ Equation numbers are the paper's; K clients, m of them per round, T_k participat
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
+from fedsim.selectors.options import Above0, AtLeast0, Range
 from fedsim.selectors.pause.bandit import Rewards
 from fedsim.selectors.sampling import CohortSelector
-from fedsim.selectors.validation import check_choice, check_numbers
 from fedsim.units import Seconds
 
 
@@ -49,6 +49,7 @@ class Terms:
         return float(self.latency[members].min()) + math.fsum(self.bonus[members])
 
 
+@dataclass(eq=False)
 class PauseEnergy(CohortSelector, ABC):
     """Select a set of great energy; subclasses define the latency term and the search.
 
@@ -81,22 +82,11 @@ class PauseEnergy(CohortSelector, ABC):
         "for Federated Learning"
     )
 
-    def __init__(
-        self,
-        cohort: int,
-        tau_min_s: Seconds = 0.05,
-        alpha: float = 100.0,
-        beta: float = 2.0,
-        gamma: float = 5.0,
-        time_index: Literal["paper", "reference-code"] = "paper",
-    ) -> None:
-        super().__init__(cohort)
-        check_numbers(0, above=True, tau_min_s=tau_min_s)
-        check_numbers(0, alpha=alpha, gamma=gamma)
-        check_numbers(1, beta=beta)
-        check_choice("time_index", time_index, "paper", "reference-code")
-        self.tau_min_s, self.time_index = tau_min_s, time_index
-        self.alpha, self.beta, self.gamma = alpha, beta, gamma
+    tau_min_s: Above0[Seconds] = 0.05
+    alpha: AtLeast0[float] = 100.0
+    beta: Annotated[float, Range(1)] = 2.0
+    gamma: AtLeast0[float] = 5.0
+    time_index: Literal["paper", "reference-code"] = field(default="paper", kw_only=True)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         m = self.cohort_size(view)
@@ -151,6 +141,7 @@ class PauseEnergy(CohortSelector, ABC):
         return max(view.round - 1, 1) if self.time_index == "paper" else view.round
 
 
+@dataclass(eq=False)
 class PauseBandit(PauseEnergy):
     """A `PauseEnergy` whose latency term is the upper confidence bound (13) of observed rewards.
 
@@ -168,19 +159,10 @@ class PauseBandit(PauseEnergy):
     reward 1.
     """
 
-    def __init__(
-        self,
-        cohort: int,
-        tau_min_s: Seconds = 0.05,
-        alpha: float = 100.0,
-        beta: float = 2.0,
-        gamma: float = 5.0,
-        zeta: float = 1.0,
-        time_index: Literal["paper", "reference-code"] = "paper",
-    ) -> None:
-        super().__init__(cohort, tau_min_s, alpha, beta, gamma, time_index)
-        check_numbers(0, above=True, zeta=zeta)
-        self.zeta = zeta
+    zeta: Above0[float] = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._rewards = Rewards()
 
     def observe(self, reports: Reports) -> None:

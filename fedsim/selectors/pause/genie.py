@@ -2,19 +2,19 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from dataclasses import dataclass
 
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import SelectorError
 from fedsim.selectors.contracts import OracleView, RoundView
+from fedsim.selectors.options import Share
 from fedsim.selectors.pause.energy import PauseEnergy, Terms
 from fedsim.selectors.pause.pause import best_cohort
-from fedsim.selectors.validation import check_shares
-from fedsim.units import Seconds
 
 
+@dataclass(eq=False)
 class PauseGenie(PauseEnergy):
     """Select by (10): the arg max of PAUSE with the true expectations mu_k instead of the UCBs; an oracle.
 
@@ -30,22 +30,11 @@ class PauseGenie(PauseEnergy):
 
     oracle = True
 
-    def __init__(
-        self,
-        cohort: int,
-        tau_min_s: Seconds = 0.05,
-        alpha: float = 100.0,
-        beta: float = 2.0,
-        gamma: float = 5.0,
-        time_index: Literal["paper", "reference-code"] = "paper",
-        expected_reward: Sequence[float] | None = None,
-    ) -> None:
-        super().__init__(cohort, tau_min_s, alpha, beta, gamma, time_index)
-        known = () if expected_reward is None else expected_reward
-        given: dict[str, Any] = {f"expected_reward[{client}]": value for client, value in enumerate(known)}
-        check_shares(**given)
-        self.expected_reward = expected_reward
-        self._known = None if expected_reward is None else np.array(expected_reward, dtype=np.float64)
+    expected_reward: Sequence[Share] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._known = None if self.expected_reward is None else np.array(self.expected_reward, dtype=np.float64)
 
     def latency(self, view: RoundView) -> FloatArray:
         if self._known is not None:

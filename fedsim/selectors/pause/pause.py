@@ -5,6 +5,7 @@ Learning". Equation numbers are the paper's; K clients, m of them per round, T_k
 """
 
 import math
+from dataclasses import dataclass, field
 from heapq import heapreplace
 from typing import Final, Literal
 
@@ -12,10 +13,9 @@ import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray, all_of
 from fedsim.selectors.contracts import RoundView
+from fedsim.selectors.options import Above0, AtLeast0
 from fedsim.selectors.pause.bandit import greatest_in_order
 from fedsim.selectors.pause.energy import PauseBandit, Terms
-from fedsim.selectors.validation import check_choice
-from fedsim.units import Seconds
 
 _BLOCK: Final = 4096
 _FIRST_BLOCKS: Final = 2
@@ -101,6 +101,7 @@ def _best_prefix(ucb: FloatArray, bonus: FloatArray, m: int) -> tuple[int, float
     return length, best
 
 
+@dataclass(eq=False)
 class Bsfl(Pause):
     """Select by the arg max of the smallest UCB plus ``alpha / m`` times the generalisation rewards: PAUSE, gamma 0.
 
@@ -123,18 +124,10 @@ class Bsfl(Pause):
     )
     may_stall = "clients that never deliver have one index and are selected together, ever more rarely"
 
-    def __init__(
-        self,
-        cohort: int,
-        tau_min_s: Seconds = 0.05,
-        alpha: float = 1.0,
-        beta: float = 2.0,
-        time_index: Literal["paper", "reference-code"] = "paper",
-        confidence: Literal["cohort", "crowd"] = "cohort",
-    ) -> None:
-        super().__init__(cohort, tau_min_s, alpha, beta, gamma=0.0, time_index=time_index)
-        check_choice("confidence", confidence, "cohort", "crowd")
-        self.confidence = confidence
+    alpha: AtLeast0[float] = 1.0
+    gamma: AtLeast0[float] = field(default=0.0, init=False)
+    zeta: Above0[float] = field(default=1.0, init=False)
+    confidence: Literal["cohort", "crowd"] = "cohort"
 
     def exploration(self, view: RoundView) -> int:
         """Return the factor of log t in the UCB."""

@@ -5,19 +5,21 @@ paper and show the effect of the approximation.
 """
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 
 from fedsim.arrays import IntArray
 from fedsim.selectors.contracts import Cohort, RoundView
+from fedsim.selectors.options import Above0, Count
 from fedsim.selectors.pause.annealing import Annealing, TailoredAnnealing, energy_range, starting_set
 from fedsim.selectors.pause.energy import PauseBandit, Terms
 from fedsim.selectors.pause.pause import best_cohort
-from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
-from fedsim.units import Bound, Seconds
+from fedsim.units import Bound
 
 
+@dataclass(eq=False)
 class AnnealedPause(PauseBandit):
     """Search for a set of great energy (18) by simulated annealing.
 
@@ -40,24 +42,12 @@ class AnnealedPause(PauseBandit):
         members that are no candidates now are replaced at random.
     """
 
-    def __init__(
-        self,
-        cohort: int,
-        tau_min_s: Seconds = 0.05,
-        alpha: float = 100.0,
-        beta: float = 2.0,
-        gamma: float = 5.0,
-        zeta: float = 1.0,
-        iterations: Annotated[int, Bound(0, 10**6)] = 3000,
-        kappa: float = 30.0,
-        start: Literal["random", "last"] = "random",
-        time_index: Literal["paper", "reference-code"] = "paper",
-    ) -> None:
-        super().__init__(cohort, tau_min_s, alpha, beta, gamma, zeta, time_index)
-        check_whole_numbers(1, iterations=iterations)
-        check_numbers(0, above=True, kappa=kappa)
-        check_choice("start", start, "random", "last")
-        self.iterations, self.kappa, self.start = iterations, kappa, start
+    iterations: Annotated[Count, Bound(0, 10**6)] = 3000
+    kappa: Above0[float] = 30.0
+    start: Literal["random", "last"] = "random"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._last: IntArray = np.zeros(0, dtype=np.int64)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:

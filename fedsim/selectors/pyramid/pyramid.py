@@ -4,6 +4,7 @@ Rules and numbers were taken from the published code (liecn/PyramidFL: oort/oort
 checked against the paper's text.
 """
 
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
@@ -12,12 +13,12 @@ from fedsim.arrays import FloatArray
 from fedsim.measurements import MOST_WORK
 from fedsim.selectors.contracts import Cohort, RoundView
 from fedsim.selectors.oort.fedscale import OortFedScale
-from fedsim.selectors.oort.state import Silent
-from fedsim.selectors.sampling import TIME_COLUMNS
-from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
+from fedsim.selectors.options import AtLeast0, Count, Range, Share
+from fedsim.selectors.sampling import TIME_COLUMNS, whole
 from fedsim.units import Bound
 
 
+@dataclass(eq=False)
 class PyramidFl(OortFedScale):
     """Rank clients as Oort does, and let each of the cohort do more local work in the time that it would only wait.
 
@@ -59,49 +60,17 @@ class PyramidFl(OortFedScale):
         "Learning, MobiCom 2022"
     )
 
-    def __init__(
-        self,
-        cohort: int,
-        beta: float = 1.0,
-        most_more: float = 10.0,
-        steps: Annotated[int, Bound(0, 10**8)] | None = None,
-        until: Literal["slowest", "deadline"] = "slowest",
-        alpha: float = 2.0,
-        exploration: float = 0.9,
-        exploration_decay: float = 0.95,
-        exploration_least: float = 0.2,
-        threshold: float = 10.0,
-        pacer_step: int = 20,
-        pacer_delta: float = 5.0,
-        clip: float = 0.98,
-        cut_off: float = 0.7,
-        sample_window: float = 5.0,
-        silent: Silent = "mean",
-        samples_per_round: int | None = None,
-    ) -> None:
-        super().__init__(
-            cohort,
-            alpha,
-            exploration,
-            exploration_decay,
-            exploration_least,
-            threshold,
-            pacer_step,
-            pacer_delta,
-            clip,
-            cut_off,
-            sample_window,
-            silent=silent,
-            samples_per_round=samples_per_round,
-        )
-        check_numbers(0, beta=beta, most_more=most_more)
-        if beta > 1:
-            raise ValueError(f"beta: {beta!r} is not allowed; it must be at most 1")
-        if most_more > MOST_WORK - 1:
-            raise ValueError(f"most_more: {most_more!r} is not allowed; it must be at most {MOST_WORK - 1:g}")
-        check_whole_numbers(1, optional=True, steps=steps)
-        check_choice("until", until, "slowest", "deadline")
-        self.beta, self.most_more, self.steps, self.until = beta, most_more, steps, until
+    beta: Share = 1.0
+    most_more: Annotated[float, Range(0, MOST_WORK - 1)] = 10.0
+    steps: Annotated[Count, Bound(0, 10**8)] | None = None
+    until: Literal["slowest", "deadline"] = "slowest"
+    exploration_decay: Share = 0.95
+    exploration_least: Share = 0.2
+    threshold: AtLeast0[float] = 10.0
+    clip: Share = 0.98
+    cut_off: AtLeast0[float] = 0.7
+    blacklist_after: Count | None = field(default=None, init=False)
+    blacklist_share: Share = field(default=0.3, init=False)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         client = super().select(view, rng).client
@@ -121,5 +90,5 @@ class PyramidFl(OortFedScale):
         with np.errstate(over="ignore"):
             more = np.maximum(slack_s, 0.0) / np.where(works, work_s, 1.0)
         if self.steps is not None:
-            more = np.floor(np.minimum(more, MOST_WORK / max(self.beta, 1e-9)) * self.steps) / self.steps
+            more = whole(np.minimum(more, MOST_WORK / max(self.beta, 1e-9)) * self.steps) / self.steps
         return np.asarray(1.0 + np.minimum(self.beta * more, self.most_more))

@@ -13,6 +13,7 @@ each. At an instant without knowledge of a client (it is in flight) the observat
 which leaves its coefficients exactly unchanged.
 """
 
+from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
 import numpy as np
@@ -21,8 +22,8 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import SelectorError
 from fedsim.selectors.contracts import Cohort, OracleView, Reports, RoundView
 from fedsim.selectors.in_flight import InFlight
-from fedsim.selectors.sampling import CohortSelector, grown, lowest
-from fedsim.selectors.validation import check_choice, check_numbers, check_shares, check_whole_numbers
+from fedsim.selectors.options import Above0, Count, Range, Share, Whole
+from fedsim.selectors.sampling import CohortSelector, grown, lowest, whole
 from fedsim.units import LONGEST_S, Bound, Seconds
 
 
@@ -65,65 +66,6 @@ class SeasonalForecast:
         return np.concatenate([[1.0], damping * np.cos(angle), damping * np.sin(angle)])
 
 
-class ReflState:
-    """Moving average of round durations, and the last participation of each client; arrays are over client ids."""
-
-    def __init__(self, hold_off: int, initial_s: float, alpha: float) -> None:
-        self.hold_off, self.mu_s, self.alpha = hold_off, initial_s, alpha
-        self._round, self._start_s = 0, 0.0
-        self._in_flight = InFlight()
-        self._selected: IntArray = np.zeros(0, dtype=np.int64)
-        self._since_s: FloatArray = np.zeros(0)
-        self._takes_s: FloatArray = np.zeros(0)
-
-    def meet(self, view: RoundView) -> None:
-        """Start a selection: candidates are not in flight."""
-        self._selected = grown(self._selected, view.clients, -self.hold_off - 1)
-        self._since_s = grown(self._since_s, view.clients, np.nan)
-        self._takes_s = grown(self._takes_s, view.clients, np.nan)
-        self._in_flight.meet(view)
-        self._since_s[view.client] = np.nan
-        if view.round != self._round:
-            self._round, self._start_s = view.round, view.time_s
-
-    @property
-    def unreported(self) -> IntArray:
-        """Ids of selected clients without a report since, at an asynchronous server."""
-        return self._in_flight.client
-
-    def missed(self, view: RoundView) -> IntArray:
-        """Return ids of clients that did not deliver and may be in flight: selected recently, and no candidates."""
-        away = ~np.isnan(self._since_s) & ~self._in_flight.mask
-        return np.flatnonzero(away & (view.round - self._selected <= self.hold_off))
-
-    def held_off(self, view: RoundView) -> BoolArray:
-        """Return the mask of candidates that were selected in the last ``hold_off`` rounds, shape (n,)."""
-        return np.asarray(view.round - self._selected[view.client] <= self.hold_off)
-
-    def due(self, view: RoundView) -> int:
-        """Return the number of updates that are expected within mu from now."""
-        client = np.concatenate([self.unreported, self.missed(view)])
-        known = self._takes_s[~np.isnan(self._takes_s)]
-        if not client.size or not known.size:
-            return 0
-        takes_s = np.where(np.isnan(self._takes_s[client]), known.mean(), self._takes_s[client])
-        return int(np.count_nonzero(self._since_s[client] + takes_s <= view.time_s + self.mu_s))
-
-    def sent(self, client: IntArray, view: RoundView) -> None:
-        """Store the selected clients of a round."""
-        self._in_flight.sent(client)
-        self._selected[client] = view.round
-        self._since_s[client] = view.time_s
-
-    def learn(self, reports: Reports) -> None:
-        """Store the duration of a round and of its delivered participations."""
-        self.mu_s = (1 - self.alpha) * (reports.time_s - self._start_s) + self.alpha * self.mu_s
-        self._in_flight.heard(reports)
-        done = reports.client[reports.delivered]
-        self._takes_s[done] = reports.duration_s[reports.delivered]
-        self._since_s[done[~self._in_flight.mask[done]]] = np.nan
-
-
 def target(size: int, due: int, adaptive: bool, least_share: float) -> int:
     """Return the adaptive participant target ``N - B``, at least 1 and ``least_share`` of N; N if not adaptive."""
     if not adaptive or not size:
@@ -139,45 +81,75 @@ _MOST_TERMS: Final = 500
 PAPER: Final = "Abdelmoniem, Sahu, Canini and Fahmy, REFL: Resource-Efficient Federated Learning, EuroSys 2023"
 
 
+@dataclass(eq=False)
 class ReflSelector(CohortSelector):
-    """The common part of both forms of REFL; parameters as of `Refl`."""
+    """The common part of both forms of REFL; parameters as of `Refl`. Arrays are over client ids."""
 
     paper = PAPER
 
-    def __init__(
-        self,
-        cohort: int,
-        hold_off: int,
-        adaptive_target: bool,
-        least_share: float,
-        slot_s: float | None,
-        initial_s: float,
-        alpha: float,
-    ) -> None:
-        super().__init__(cohort)
-        check_whole_numbers(0, hold_off=hold_off)
-        check_shares(least_share=least_share, alpha=alpha)
-        check_numbers(0, above=True, initial_s=initial_s)
-        check_numbers(0, above=True, optional=True, slot_s=slot_s)
-        self.hold_off, self.adaptive_target, self.least_share = hold_off, adaptive_target, least_share
-        self.slot_s, self.initial_s, self.alpha = slot_s, initial_s, alpha
-        self._state = ReflState(hold_off, initial_s, alpha)
+    hold_off: Whole = 5
+    adaptive_target: bool = False
+    least_share: Share = 0.0
+    slot_s: Annotated[Above0[Seconds], Bound(1e-3, LONGEST_S)] | None = None
+    initial_s: Above0[Seconds] = 1000.0
+    alpha: Share = 0.25
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.mu_s, self._round, self._start_s = self.initial_s, 0, 0.0
+        self._in_flight = InFlight()
+        self._selected: IntArray = np.zeros(0, dtype=np.int64)
+        self._since_s: FloatArray = np.zeros(0)
+        self._takes_s: FloatArray = np.zeros(0)
 
     def observe(self, reports: Reports) -> None:
-        self._state.learn(reports)
+        self.mu_s = (1 - self.alpha) * (reports.time_s - self._start_s) + self.alpha * self.mu_s
+        self._in_flight.heard(reports)
+        done = reports.client[reports.delivered]
+        self._takes_s[done] = reports.duration_s[reports.delivered]
+        self._since_s[done[~self._in_flight.mask[done]]] = np.nan
+
+    def meet(self, view: RoundView) -> None:
+        """Start a selection: candidates are not in flight."""
+        self._selected = grown(self._selected, view.clients, -self.hold_off - 1)
+        self._since_s = grown(self._since_s, view.clients, np.nan)
+        self._takes_s = grown(self._takes_s, view.clients, np.nan)
+        self._in_flight.meet(view)
+        self._since_s[view.client] = np.nan
+        if view.round != self._round:
+            self._round, self._start_s = view.round, view.time_s
+
+    def missed(self, view: RoundView) -> IntArray:
+        """Return ids of clients that did not deliver and may be in flight: selected recently, and no candidates."""
+        away = ~np.isnan(self._since_s) & ~self._in_flight.mask
+        return np.flatnonzero(away & self._held_off(view))
+
+    def due(self, view: RoundView) -> int:
+        """Return the number of updates that are expected within mu from now."""
+        client = np.concatenate([self._in_flight.client, self.missed(view)])
+        known = self._takes_s[~np.isnan(self._takes_s)]
+        if not client.size or not known.size:
+            return 0
+        takes_s = np.where(np.isnan(self._takes_s[client]), known.mean(), self._takes_s[client])
+        return int(np.count_nonzero(self._since_s[client] + takes_s <= view.time_s + self.mu_s))
 
     def slot(self) -> float:
-        return self._state.mu_s if self.slot_s is None else self.slot_s
+        return self.mu_s if self.slot_s is None else self.slot_s
 
     def take(self, view: RoundView, rank: FloatArray, rng: np.random.Generator) -> Cohort:
         """Return the candidates of least rank, shape (n,), at most 2; those held off come last, ties at random."""
-        state = self._state
-        size = target(self.cohort_size(view), state.due(view), self.adaptive_target, self.least_share)
-        chosen = view.client[lowest(np.where(state.held_off(view), 3.0, rank), size, rng)]
-        state.sent(chosen, view)
+        size = target(self.cohort_size(view), self.due(view), self.adaptive_target, self.least_share)
+        chosen = view.client[lowest(np.where(self._held_off(view)[view.client], 3.0, rank), size, rng)]
+        self._in_flight.sent(chosen)
+        self._selected[chosen], self._since_s[chosen] = view.round, view.time_s
         return Cohort(np.sort(chosen))
 
+    def _held_off(self, view: RoundView) -> BoolArray:
+        """Return which clients were selected in the last ``hold_off`` rounds."""
+        return np.asarray(view.round - self._selected <= self.hold_off)
 
+
+@dataclass(eq=False)
 class Refl(ReflSelector):
     """Select the candidates of least forecast availability, by a seasonal model of each client.
 
@@ -224,47 +196,37 @@ class Refl(ReflSelector):
 
     communication = "nothing (the paper's: a slot down and a probability up per candidate)"
 
-    def __init__(
-        self,
-        cohort: int,
-        hold_off: int = 5,
-        adaptive_target: bool = False,
-        least_share: float = 0.0,
-        slot_s: Annotated[Seconds, Bound(1e-3, LONGEST_S)] | None = None,
-        initial_s: Seconds = 1000.0,
-        alpha: float = 0.25,
-        periods_s: list[Seconds] | None = None,
-        harmonics: Annotated[int, Bound(0, 64)] = 4,
-        ridge: float = 1.0,
-    ) -> None:
-        super().__init__(cohort, hold_off, adaptive_target, least_share, slot_s, initial_s, alpha)
-        periods = [86400.0] if periods_s is None else periods_s
+    periods_s: list[Seconds] | None = None
+    harmonics: Annotated[Count, Bound(0, 64)] = 4
+    ridge: Above0[float] = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        periods = [86400.0] if self.periods_s is None else self.periods_s
         if not periods:
             raise ValueError("periods_s: [] is not allowed; it must have at least one period, or be left out for a day")
         for period_s in periods:
-            check_numbers(0, above=True, periods_s=period_s)
+            Range(0, above=True).check("periods_s", period_s)
         if len(periods) > _MOST_TERMS:
             raise ValueError(f"periods_s: {len(periods)} periods are not allowed; it must have at most {_MOST_TERMS}")
-        check_whole_numbers(1, harmonics=harmonics)
         most = _MOST_TERMS // len(periods)
-        if harmonics > most:
+        if self.harmonics > most:
             allowed = f"at most {most} with {len(periods)} periods, {_MOST_TERMS} terms in all"
-            raise ValueError(f"harmonics: {harmonics!r} is not allowed; it must be {allowed}")
-        check_numbers(0, above=True, ridge=ridge)
-        self.periods_s, self.harmonics, self.ridge = periods_s, harmonics, ridge
-        self._forecast = SeasonalForecast(periods, harmonics, ridge)
+            raise ValueError(f"harmonics: {self.harmonics!r} is not allowed; it must be {allowed}")
+        self._forecast = SeasonalForecast(periods, self.harmonics, self.ridge)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        state = self._state
-        state.meet(view)
-        available = np.concatenate([view.client, state.unreported])
-        self._forecast.learn(view.time_s, view.clients, available, state.missed(view))
+        self.meet(view)
+        # Of a client in flight an asynchronous server has no report yet.
+        available = np.concatenate([view.client, self._in_flight.client])
+        self._forecast.learn(view.time_s, view.clients, available, self.missed(view))
         slot_s = self.slot()
         chance = self._forecast.probability(view.client, view.time_s + slot_s, view.time_s + 2 * slot_s)
         # Equal histories differ by rounding, which would order the same clients first in every round.
         return self.take(view, np.round(chance, _DIGITS), rng)
 
 
+@dataclass(eq=False)
 class ReflOracle(ReflSelector):
     """Select the candidates of least future availability, by a noisy oracle.
 
@@ -283,27 +245,13 @@ class ReflOracle(ReflSelector):
     paper = PAPER + "; the published code's oracle"
     oracle = True
 
-    def __init__(
-        self,
-        cohort: int,
-        accuracy: float = 0.9,
-        rule: Literal["paper", "reference-code"] = "paper",
-        hold_off: int = 5,
-        adaptive_target: bool = False,
-        least_share: float = 0.0,
-        slot_s: Annotated[Seconds, Bound(1e-3, LONGEST_S)] | None = None,
-        initial_s: Seconds = 1000.0,
-        alpha: float = 0.25,
-    ) -> None:
-        super().__init__(cohort, hold_off, adaptive_target, least_share, slot_s, initial_s, alpha)
-        check_shares(accuracy=accuracy)
-        check_choice("rule", rule, "paper", "reference-code")
-        self.accuracy, self.rule = accuracy, rule
+    accuracy: Share = 0.9
+    rule: Literal["paper", "reference-code"] = "paper"
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         if not isinstance(view, OracleView) or view.stays is None:
             raise SelectorError("ReflOracle is an oracle: it needs a view with stays")
-        self._state.meet(view)
+        self.meet(view)
         slot_s = np.full(view.client.size, self.slot())
         later = view.stays(slot_s, 2 * slot_s)
         if self.rule == "paper":
@@ -316,5 +264,5 @@ class ReflOracle(ReflSelector):
         """Return 0 for clients about to leave, 1 for others and 2 for clients that are not considered; shape (n,)."""
         rank = np.where(leaves, 0.0, 1.0)
         for group in (np.flatnonzero(leaves), np.flatnonzero(~leaves)):
-            rank[rng.permutation(group)[int(group.size * self.accuracy) :]] = 2.0
+            rank[rng.permutation(group)[int(whole(group.size * self.accuracy)) :]] = 2.0
         return rank

@@ -1,14 +1,15 @@
 """TiFL: each round's cohort from one tier of clients of similar latency."""
 
 import math
+from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Probe, Reports, RoundView
+from fedsim.selectors.options import Above0, AtLeast0, Count, Range
 from fedsim.selectors.sampling import CohortSelector, grown, lowest
-from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
 from fedsim.units import Bits, Bound, Seconds
 
 NO_TIER: Final = -1
@@ -67,6 +68,7 @@ Improvement = Literal["relative", "absolute"]
 _RANDOM: Final = (0.7, 0.1, 0.1, 0.05, 0.05)
 
 
+@dataclass(eq=False)
 class Tifl(CohortSelector):
     """Profile clients, split them into tiers by latency, and draw each round's cohort within a random tier.
 
@@ -129,47 +131,33 @@ class Tifl(CohortSelector):
         "down and a number up for all candidates every I rounds"
     )
 
-    def __init__(
-        self,
-        cohort: int,
-        tiers: Annotated[int, Bound(0, 10**4)] = 5,
-        policy: Policy = "adaptive",
-        probabilities: list[float] | None = None,
-        interval: int = 10,
-        credits: int | None = None,  # noqa: A002 - the paper's word
-        profiling: Literal["probe", "rounds"] = "probe",
-        tries: int = 1,
-        evaluation: Evaluation = "losses",
-        improvement: Improvement = "relative",
-        timeout_s: Seconds | None = None,
-        down_bits: Bits = 256.0,
-        up_bits: Bits = 256.0,
-    ) -> None:
-        super().__init__(cohort)
-        check_whole_numbers(1, tiers=tiers, interval=interval, tries=tries)
-        check_whole_numbers(1, optional=True, credits=credits)
-        check_choice("policy", policy, "adaptive", "uniform", "random", "fast", "slow")
-        _check_probabilities(tiers, policy, probabilities)
-        check_choice("profiling", profiling, "probe", "rounds")
-        check_choice("evaluation", evaluation, "probe", "losses")
-        check_choice("improvement", improvement, "relative", "absolute")
-        check_numbers(0, above=True, optional=True, timeout_s=timeout_s)
-        check_numbers(0, down_bits=down_bits, up_bits=up_bits)
-        self.tiers, self.policy, self.probabilities = tiers, policy, probabilities
-        self.interval, self.credits, self.profiling, self.tries = interval, credits, profiling, tries
-        self.improvement = improvement
-        self.evaluation, self.timeout_s, self.down_bits, self.up_bits = evaluation, timeout_s, down_bits, up_bits
-        self._profile = Profile(tiers, tries, timeout_s)
+    tiers: Annotated[Count, Bound(0, 10**4)] = 5
+    policy: Policy = "adaptive"
+    probabilities: list[float] | None = None
+    interval: Count = 10
+    credits: Count | None = None
+    profiling: Literal["probe", "rounds"] = "probe"
+    tries: Count = 1
+    evaluation: Evaluation = "losses"
+    improvement: Improvement = "relative"
+    timeout_s: Above0[Seconds] | None = None
+    down_bits: AtLeast0[Bits] = 256.0
+    up_bits: AtLeast0[Bits] = 256.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_probabilities(self.tiers, self.policy, self.probabilities)
+        self._profile = Profile(self.tiers, self.tries, self.timeout_s)
         self._asked: IntArray = np.zeros(0, dtype=np.int64)
         self._loss: FloatArray = np.zeros(0)
-        self._chance = _static(tiers, policy, probabilities)
-        self._credits = np.full(tiers, np.inf if credits is None else credits)
-        self._before: FloatArray = np.full(tiers, np.nan)
+        self._chance = _static(self.tiers, self.policy, self.probabilities)
+        self._credits = np.full(self.tiers, np.inf if self.credits is None else self.credits)
+        self._before: FloatArray = np.full(self.tiers, np.nan)
         self._tier, self._begun, self._next_check = -1, 0, 0
-        self.asks_losses = evaluation == "probe"
-        if policy == "slow" and probabilities is None:
+        self.asks_losses = self.evaluation == "probe"
+        if self.policy == "slow" and self.probabilities is None:
             self.may_stall = "the slowest tier alone is drawn, and clients that never deliver are in it"
-        self._adapts = policy == "adaptive" and probabilities is None
+        self._adapts = self.policy == "adaptive" and self.probabilities is None
         self._evaluates = False
 
     def probe(self, view: RoundView, rng: np.random.Generator) -> Probe | None:
@@ -311,6 +299,6 @@ def _check_probabilities(tiers: int, policy: Policy, probabilities: list[float] 
     if not isinstance(probabilities, list | tuple):
         raise ValueError(refused)
     for number in probabilities:
-        check_numbers(0, probabilities=number)
+        Range(0).check("probabilities", number)
     if len(probabilities) != tiers or not 0 < sum(probabilities) < math.inf:
         raise ValueError(refused)

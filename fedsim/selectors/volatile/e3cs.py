@@ -3,14 +3,15 @@
 The rules come from published descriptions; the paper's text was not at hand.
 """
 
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
+from fedsim.selectors.options import Above0, Count, Share
 from fedsim.selectors.sampling import CohortSelector, draw_distinct, grown
-from fedsim.selectors.validation import check_choice, check_numbers, check_shares, check_whole_numbers
 
 
 class Allocated(NamedTuple):
@@ -47,6 +48,7 @@ def prob_alloc(size: int, quota: float, log_weight: FloatArray) -> Allocated:
     return Allocated(np.minimum(chance, 1.0), overflown)
 
 
+@dataclass(eq=False)
 class E3cs(CohortSelector):
     """Draw clients with probabilities that grow with successful deliveries, none below a fairness quota: E3CS.
 
@@ -81,20 +83,13 @@ class E3cs(CohortSelector):
         "Internet of Things Journal 2022"
     )
 
-    def __init__(
-        self,
-        cohort: int,
-        quota: float = 0.5,
-        quota_from: int | None = None,
-        eta: float = 0.5,
-        draw: Literal["multinomial", "exact"] = "multinomial",
-    ) -> None:
-        super().__init__(cohort)
-        check_shares(quota=quota)
-        check_whole_numbers(1, optional=True, quota_from=quota_from)
-        check_numbers(0, above=True, eta=eta)
-        check_choice("draw", draw, "multinomial", "exact")
-        self.quota, self.quota_from, self.eta, self.draw = quota, quota_from, eta, draw
+    quota: Share = 0.5
+    quota_from: Count | None = None
+    eta: Above0[float] = 0.5
+    draw: Literal["multinomial", "exact"] = "multinomial"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._log_weight: FloatArray = np.zeros(0)
         self._step: FloatArray = np.zeros(0)
 

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from fedsim.selectors.clustered.clustered import (
     cut,
     ward,
 )
-from fedsim.selectors.update_distances import METRICS, UpdateDistances
+from fedsim.selectors.update_distances import Metric, UpdateDistances
 from tests.support.views import reports_of, rng, view_of
 
 SIZES = st.lists(st.integers(0, 40), min_size=1, max_size=25).filter(any)
@@ -138,7 +139,7 @@ def angle(a, b):
     return math.acos(np.clip(a @ b / np.linalg.norm(a) / np.linalg.norm(b), -1, 1))
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", get_args(Metric))
 @given(data=st.data())
 def test_distances_follow_the_last_updates(metric, data):
     """Rounds of updates one after the other give what one computation from all last updates gives."""

@@ -117,6 +117,9 @@ def test_quasi_random_places_are_certain_up_to_the_whole_part():
     view = view_of(4, **WORLD)
     cohorts = {tuple(Haccs(2, draw="quasi-random").select(view, rng(seed)).client.tolist()) for seed in range(40)}
     assert cohorts == {(0, 3), (2, 3)}
+    alike = view_of(40, label_histogram=np.tile(np.eye(20), (2, 1)))
+    chosen = Haccs(20, rho=0.0, draw="quasi-random").select(alike, rng()).client
+    assert sorted(chosen % 20) == list(range(20)), "20 times a twentieth is 1"
 
 
 def test_a_client_that_failed_comes_behind_the_others_of_its_cluster():

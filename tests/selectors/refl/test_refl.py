@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim import simulate
-from fedsim.selectors.refl.refl import Refl, ReflOracle, ReflState, SeasonalForecast, target
+from fedsim.selectors.refl.refl import Refl, ReflOracle, SeasonalForecast, target
 from tests.support.short_runs import TIMING
 from tests.support.views import reports_of, rng, view_of
 
@@ -96,10 +96,10 @@ def test_mu_is_the_moving_average_of_round_durations():
     selector = Refl(1)
     selector.select(view_of(3, time_s=50.0), rng())
     selector.observe(reports_of([0], time_s=150.0))
-    assert selector._state.mu_s == 325.0
+    assert selector.mu_s == 325.0
     selector.select(view_of(3, round=2, time_s=200.0), rng())
     selector.observe(reports_of([1], number=2, time_s=240.0))
-    assert selector._state.mu_s == 111.25
+    assert selector.mu_s == 111.25
 
 
 def test_clients_wait_after_their_selection_unless_too_few_are_left():
@@ -120,18 +120,19 @@ def test_the_adaptive_target_worked_by_hand():
     assert target(0, 2, adaptive=True, least_share=0.5) == 0
 
 
-def test_updates_that_are_due_within_mu_make_the_target_smaller():
-    """Of four selected one delivers after 20 s; the others were cut off from view at 30 s and are away in round 2.
+@pytest.mark.parametrize(("number", "size"), [(2, 1), (6, 1), (7, 4)])
+def test_updates_that_are_due_within_mu_make_the_target_smaller(number, size):
+    """Of four selected one delivers after 20 s; the others were cut off from view at 30 s and are away from then on.
 
-    A late client is expected to take the 20 s known, which are over, so all three are due.
+    A late client is expected to take the 20 s known, which are over, so all three are due, for the 5 rounds held off.
     """
     selector = Refl(4, adaptive_target=True, initial_s=10.0)
     first = selector.select(view_of(4, clients=9), rng()).client
     selector.observe(reports_of(first, time_s=30.0, delivered=[True, False, False, False], duration_s=[20, 30, 30, 30]))
     others = np.setdiff1d(np.arange(9), first[1:])
-    assert selector.select(view_of(others, clients=9, round=2, time_s=30.0), rng()).client.size == 1
+    assert selector.select(view_of(others, clients=9, round=number, time_s=30.0), rng()).client.size == size
     # Those that are back are not at work any more.
-    assert selector.select(view_of(9, round=3, time_s=31.0), rng()).client.size == 4
+    assert selector.select(view_of(9, round=number + 1, time_s=31.0), rng()).client.size == 4
 
 
 def stays_until(leaves_s):
@@ -161,11 +162,12 @@ def test_noise_spoils_the_oracle_as_often_as_it_says():
 
 
 def test_the_code_looks_at_a_share_of_either_group():
-    """Half of four leavers and half of four others; the leavers looked at come first, then the others."""
-    view = view_of(8, oracle={"stays": stays_until([15.0] * 4 + [90.0] * 4)})
-    for seed in range(20):
-        chosen = ReflOracle(4, accuracy=0.5, rule="reference-code", slot_s=10.0).select(view, rng(seed)).client
-        assert np.count_nonzero(chosen < 4) == 2
+    """Half of the leavers and half of the others, or 29 %; the leavers looked at come first, then the others."""
+    for each, accuracy, looked_at in ((4, 0.5, 2), (100, 0.29, 29)):
+        view = view_of(2 * each, oracle={"stays": stays_until([15.0] * each + [90.0] * each)})
+        for seed in range(20):
+            oracle = ReflOracle(2 * looked_at, accuracy=accuracy, rule="reference-code", slot_s=10.0)
+            assert np.count_nonzero(oracle.select(view, rng(seed)).client < each) == looked_at
 
 
 def test_refl_and_its_reduced_safa_are_scenarios():
@@ -200,13 +202,12 @@ def test_the_slot_is_that_from_mu_to_two_mu_from_now():
 @pytest.mark.parametrize(("mu_s", "due"), [(5.0, 0), (9.9, 0), (10.0, 1), (15.0, 1)])
 def test_an_update_is_due_if_it_is_expected_within_mu(mu_s, due):
     """Client 0 has taken 20 s once and was sent at 40 s; at 50 s its update is expected in 10 s."""
-    state = ReflState(5, initial_s=mu_s, alpha=1.0)
-    state.meet(view_of(2, time_s=0.0))
-    state.sent(np.array([0]), view_of(2, time_s=0.0))
-    state.learn(reports_of([0], duration_s=[20.0], time_s=20.0))
-    state.sent(np.array([0]), view_of(2, round=2, time_s=40.0))
-    state.learn(reports_of([0], number=2, delivered=[False], duration_s=[5.0], time_s=45.0))
+    selector = Refl(1, initial_s=mu_s, alpha=1.0)
+    selector.select(view_of([0], clients=2, time_s=0.0), rng())
+    selector.observe(reports_of([0], duration_s=[20.0], time_s=20.0))
+    selector.select(view_of([0], clients=2, round=2, time_s=40.0), rng())
+    selector.observe(reports_of([0], number=2, delivered=[False], duration_s=[5.0], time_s=45.0))
     later = view_of([1], clients=2, round=3, time_s=50.0)
-    state.meet(later)
-    assert state.missed(later).tolist() == [0]
-    assert state.due(later) == due
+    selector.meet(later)
+    assert selector.missed(later).tolist() == [0]
+    assert selector.due(later) == due

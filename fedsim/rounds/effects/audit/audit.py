@@ -20,7 +20,7 @@ from fedsim.rounds.effects.audit.carried import CarriedBits
 from fedsim.rounds.effects.audit.energy import EnergyBook
 from fedsim.rounds.effects.audit.records import Records, refuse
 from fedsim.rounds.effects.battery import Battery
-from fedsim.rounds.effects.contract import Effect
+from fedsim.rounds.effects.contract import BesidePhases
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
 
@@ -37,11 +37,8 @@ class Book(Protocol):
         ...
 
 
-class Audit(Effect):
+class Audit(BesidePhases):
     """The audit of one run with K clients."""
-
-    may_end = False
-    phases: frozenset[int] = frozenset()
 
     def __init__(self, clients: int, *books: Book) -> None:
         self.time_s = np.zeros((len(USES), clients))

@@ -14,7 +14,7 @@ from fedsim.errors import ScenarioError, SelectorError
 from fedsim.learning import Release
 from fedsim.measurements import NUMBERS
 from fedsim.privacy import Privacy, PrivacyAccountant
-from fedsim.rounds.effects.contract import NEVER, Effect, Effects, Never
+from fedsim.rounds.effects.contract import NEVER, BesidePhases, Effect, Effects, Never
 from fedsim.rounds.effects.server_port import Tables
 from fedsim.rounds.plan import Plan
 from fedsim.selectors import Probe, SelectorInfo
@@ -22,14 +22,11 @@ from fedsim.selectors import Probe, SelectorInfo
 _ALL: Final = slice(None)
 
 
-class PrivacyBudget(Effect):
+class PrivacyBudget(BesidePhases):
     """A client with a closed account is no candidate; one whose upload takes the last of its budget sends it.
 
     Epsilon is never given back, so that such a client never becomes a candidate again.
     """
-
-    may_end = False
-    phases: frozenset[int] = frozenset()
 
     def __init__(self, accountant: PrivacyAccountant, selector: SelectorInfo) -> None:
         self.accountant, self._selector = accountant, selector

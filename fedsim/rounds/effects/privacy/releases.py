@@ -12,19 +12,16 @@ from fedsim.history.outcomes import NO_VALUE
 from fedsim.learning import Learner
 from fedsim.privacy import ReleaseFacts
 from fedsim.privacy.central import ServerNoise, largest_weight
-from fedsim.rounds.effects.contract import Effect
+from fedsim.rounds.effects.contract import BesidePhases, Effect
 from fedsim.rounds.effects.server_port import Aggregated, Tables
 from fedsim.rounds.plan import Plan
 
 
-class Releases(Effect):
+class Releases(BesidePhases):
     """Records releases and the noise that the server adds; with a learner also noise over signal, and clipping.
 
     Noise of the server is for weights that a selector does not prescribe; ``prescribing`` names one that may.
     """
-
-    may_end = False
-    phases: frozenset[int] = frozenset()
 
     def __init__(self, facts: ReleaseFacts, learner: Learner | None = None, prescribing: str = "") -> None:
         self._facts, self.learner, self._prescribing = facts, learner, prescribing

@@ -11,7 +11,7 @@ from fedsim.learning.sizes import Sizes
 from fedsim.measurements import forward_passes, numbers_up
 from fedsim.privacy import SideInformation
 from fedsim.privacy.side_information import released_numbers
-from fedsim.rounds.effects.contract import Effect
+from fedsim.rounds.effects.contract import BesidePhases
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
 from fedsim.rounds.workload import Beside
@@ -25,15 +25,12 @@ def beside(learner: Sizes, needs: Collection[str]) -> Beside:
     return Beside(numbers_up(needs) * BITS_PER_FLOAT32, samples)
 
 
-class SideNumbers(Effect):
+class SideNumbers(BesidePhases):
     """Numbers of clients are made private before they are sent, beside updates or in response to a question.
 
     Without learning there are no numbers, and each stays NaN. Those that are stated from outside are made private too,
     where they are known.
     """
-
-    may_end = False
-    phases: frozenset[int] = frozenset()
 
     def __init__(self, side: SideInformation, *, computed: bool) -> None:
         self._side, self._computed, self.from_outside = side, computed, False

@@ -1,15 +1,12 @@
 """Bands, powers and clocks that a selector gives to the clients of its cohort."""
 
-from fedsim.rounds.effects.contract import Effect
+from fedsim.rounds.effects.contract import BesidePhases
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
 
 
-class Allocation(Effect):
+class Allocation(BesidePhases):
     """Clients work and send with what the selector has given them; else with what the scenario has."""
-
-    may_end = False
-    phases: frozenset[int] = frozenset()
 
     def begin(self, run: Run) -> None:
         self._links = run.links

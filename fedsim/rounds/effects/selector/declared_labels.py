@@ -9,15 +9,12 @@ from fedsim.errors import ScenarioError
 from fedsim.learning.sizes import Sizes
 from fedsim.privacy import ExactHistograms, Privacy
 from fedsim.privacy.label_histograms import LABEL_HISTOGRAM, released_histograms
-from fedsim.rounds.effects.contract import Effect, Shown
+from fedsim.rounds.effects.contract import BesidePhases, Shown
 from fedsim.streams import Streams
 
 
-class DeclaredLabels(Effect):
+class DeclaredLabels(BesidePhases):
     """Shares of labels as they are declared, shape (K, labels), and what that has cost each client."""
-
-    may_end = False
-    phases: frozenset[int] = frozenset()
 
     def __init__(self, shares: FloatArray, epsilon: float) -> None:
         self._shares, self.epsilon = shares, epsilon

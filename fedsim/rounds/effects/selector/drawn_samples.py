@@ -3,16 +3,13 @@
 import numpy as np
 
 from fedsim.learning import Drawn, SampleDraws
-from fedsim.rounds.effects.contract import Effect
+from fedsim.rounds.effects.contract import BesidePhases
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
 
 
-class DrawnSamples(Effect):
+class DrawnSamples(BesidePhases):
     """Each client works on what it draws; one that draws nothing sends no bits, unless noise or masks hide that."""
-
-    may_end = False
-    phases: frozenset[int] = frozenset()
 
     def __init__(self, *, hidden: bool) -> None:
         self._hidden = hidden

@@ -12,7 +12,7 @@ from simpy import Event
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import SelectorError
 from fedsim.learning import Learner, Model
-from fedsim.rounds.effects.contract import Effect
+from fedsim.rounds.effects.contract import BesidePhases, Effect
 from fedsim.rounds.effects.server_port import AskingServer
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
@@ -32,15 +32,12 @@ _WITHOUT_WORK: Final = ("resources", "samples")
 """Questions that take a client no work."""
 
 
-class Questions(Effect):
+class Questions(BesidePhases):
     """Puts the questions of a server's selector.
 
     A probe takes the phases of a participation. The server waits for the probe's time, or until each client has
     responded or is lost, which the server notices on an open connection.
     """
-
-    may_end = False
-    phases: frozenset[int] = frozenset()
 
     def __init__(self, *, private: bool) -> None:
         self._private, self._draws = private, Draws()
