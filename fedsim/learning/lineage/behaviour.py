@@ -7,13 +7,13 @@ environment variable. Its numbers do, where the probes exercise it; for the rest
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from fedsim.answers import FAILURES, unchecked
 from fedsim.answers.opened_files import NOT_TOLD, UNREADABLE, OpenedFiles
-from fedsim.arrays import BoolArray, Mask, Vector
+from fedsim.arrays import BoolArray
 from fedsim.code_digest import is_builtin
 from fedsim.foreign import Foreign
 from fedsim.identity import copied, identity, user_code
@@ -28,7 +28,8 @@ from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
 from fedsim.learning.steps.contracts import Message, Sender, UpdateStep
-from fedsim.learning.steps.release import AddsAtServer
+from fedsim.privacy.central import NoiseAtServer
+from fedsim.privacy.mechanisms import Mechanism
 
 _SAMPLES: Final = 8
 _BATCH: Final = 4
@@ -46,13 +47,6 @@ class Behaviour(NamedTuple):
 
     text: str = ""
     untold: str = ""
-
-
-@runtime_checkable
-class _Releases(Protocol):
-    """A privacy mechanism (`fedsim.privacy.Mechanism`)."""
-
-    def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector: ...
 
 
 OF_FEDSIM: Final = Behaviour()
@@ -233,10 +227,10 @@ def _probe(part: object, tensors: list[int], size: int, clients: int) -> Iterato
             yield [part.acts_on(None), list(part.identity(sender)), message.numbers, dict(message.memory)]
         added = part.server(senders, np.full(len(senders), 1 / len(senders)))
         yield [part.bits(32.0 * size, tensors), added and added()]
-    elif isinstance(part, _Releases):
+    elif isinstance(part, Mechanism):
         exempt = np.arange(size) >= size - 2
         yield part.release(one, 1.0, exempt, np.random.default_rng(1))
-        if isinstance(part, AddsAtServer):
+        if isinstance(part, NoiseAtServer):
             yield part.aggregate_noise([1.0, 2.0], [0, 1], [0.5, 0.5], exempt, np.random.default_rng(1))
 
 
