@@ -21,45 +21,26 @@ Names load when they are first used: importing fedsim loads neither torch nor ma
 
 from typing import TYPE_CHECKING
 
-from fedsim.lazy import on_use
+from fedsim.lazy import names_of, on_use
 
 if TYPE_CHECKING:
-    from fedsim.bridges import Testbed
-    from fedsim.errors import FedsimError
-    from fedsim.history import History, draw
-    from fedsim.registry import Component
-    from fedsim.results import load_model, read_run, run
-    from fedsim.scenario import Scenario
-    from fedsim.selectors import Cohort, Reports, RoundView
-    from fedsim.simulation import simulate
-    from fedsim.studies.result import StudyResult
-    from fedsim.studies.study import Study
-    from fedsim.studies.sweeping import sweep
-    from fedsim.testing import check_selector
+    from fedsim.bridges import Testbed as Testbed
+    from fedsim.errors import FedsimError as FedsimError
+    from fedsim.history import History as History, draw as draw
+    from fedsim.registry import Component as Component
+    from fedsim.results import load_model as load_model, read_run as read_run, run as run
+    from fedsim.scenario import Scenario as Scenario
+    from fedsim.selectors import Cohort as Cohort, Reports as Reports, RoundView as RoundView
+    from fedsim.simulation import simulate as simulate
+    from fedsim.studies.result import StudyResult as StudyResult
+    from fedsim.studies.study import Study as Study
+    from fedsim.studies.sweeping import sweep as sweep
+    from fedsim.testing import check_selector as check_selector
 else:
     __getattr__ = on_use(__name__)
 
 __version__ = "0.1.0"
-__all__ = [
-    "Cohort",
-    "Component",
-    "FedsimError",
-    "History",
-    "Reports",
-    "RoundView",
-    "Scenario",
-    "Study",
-    "StudyResult",
-    "Testbed",
-    "check_selector",
-    "draw",
-    "load_model",
-    "read_run",
-    "run",
-    "simulate",
-    "sweep",
-]
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*names_of(__name__), "__version__"])

@@ -7,34 +7,9 @@ from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from simpy import Environment, Event
+from simpy import Environment as Environment, Event as Event
 from simpy.core import StopSimulation
 from simpy.events import NORMAL, URGENT
-
-__all__ = [
-    "TIE",
-    "TIE_ULPS",
-    "Clock",
-    "Environment",
-    "Event",
-    "LastOfInstant",
-    "Waiting",
-    "call_after",
-    "call_after_others",
-    "call_next",
-    "call_when",
-    "delay_until",
-    "first_of",
-    "happen_after",
-    "has_come",
-    "instants",
-    "process_now",
-    "rest_of_instant",
-    "run_until",
-    "silence",
-    "tie_s",
-    "wait_until",
-]
 
 Waiting = Generator[Event, Any, None]
 _new: Final = Event.__new__

@@ -16,8 +16,7 @@ from pydantic import PrivateAttr
 from fedsim.answers import asked
 from fedsim.code_digest import Code, content_digest
 from fedsim.inputs.quantities import plain
-from fedsim.registry import Component, is_plain, options_table, stated
-from fedsim.registry import parameters_of as options_of
+from fedsim.registry import Component, is_plain, options_table, parameters_of as options_of, stated
 
 _SHOWN: Final = 100
 

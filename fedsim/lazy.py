@@ -14,12 +14,19 @@ def on_use(room: str) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a room, which takes each name from where its block for type checkers has it."""
 
     def found(name: str) -> Any:
+        if name == "__all__":
+            return names_of(room)
         if name.startswith("__") or name not in _places(room):
             raise AttributeError(f"module {room!r} has no attribute {name!r}")
         with without_collections():
             return getattr(import_module(_places(room)[name]), name)
 
     return found
+
+
+def names_of(room: str) -> list[str]:
+    """Return the names that a room imports for type checkers."""
+    return sorted(_places(room))
 
 
 @contextmanager

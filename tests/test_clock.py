@@ -3,8 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from simpy import Environment, Interrupt
 
 from fedsim.clock import Clock, call_after, call_next, delay_until, happen_after, run_until, silence

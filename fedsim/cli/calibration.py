@@ -45,8 +45,7 @@ def calibrate(
     The columns are those of the table participations of a run folder; most may be missing. Printed are the laws, and
     how well round times that are simulated with them agree with the measured ones.
     """
-    from fedsim.calibration import calibrate as fit
-    from fedsim.calibration import read_log
+    from fedsim.calibration import calibrate as fit, read_log
     from fedsim.scenario import Scenario
     from fedsim.whole_files import replace_file
 

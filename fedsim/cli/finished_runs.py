@@ -89,8 +89,7 @@ def report(
     With several runs, say which factor makes the difference between the first and each other one.
     """
     from fedsim.cli.printing import print_lines
-    from fedsim.results import read_run, sentences
-    from fedsim.results import report as report_of
+    from fedsim.results import read_run, report as report_of, sentences
     from fedsim.results.report import overview
 
     name, *names = _labels(runs)

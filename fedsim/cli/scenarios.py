@@ -56,8 +56,7 @@ def run(
     """Run a scenario; keep its tables, figures and summary in a folder."""
     from rich.console import Console
 
-    from fedsim.results import read_summary, rows
-    from fedsim.results import run as run_scenario
+    from fedsim.results import read_summary, rows, run as run_scenario
     from fedsim.results.places import replacing
     from fedsim.results.progress import RoundBar
 

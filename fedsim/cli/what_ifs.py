@@ -98,8 +98,7 @@ def best(
     from fedsim.cli.studies import _values
     from fedsim.studies.figures.bars import draw_points
     from fedsim.studies.metrics import metric
-    from fedsim.studies.questions.best import Over, Trial
-    from fedsim.studies.questions.best import best as search
+    from fedsim.studies.questions.best import Over, Trial, best as search
     from fedsim.studies.running.engine import Engine
     from fedsim.units import counted
 

@@ -25,6 +25,7 @@ _SMALLEST_EPSILON: Final = float(np.finfo(np.float64).tiny)
 _LARGEST_SCALE: Final = float(np.finfo(np.float64).max / 1e3)
 
 
+@runtime_checkable
 class Mechanism(Protocol):
     """A map from an update to a private release.
 
@@ -96,6 +97,7 @@ class StatedNoise(Protocol):
         """
 
 
+@runtime_checkable
 class TellsClipping(Protocol):
     """A mechanism that tells a release without its noise, for the noise-to-signal ratio of a run's tables.
 

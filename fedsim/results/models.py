@@ -18,8 +18,7 @@ from fedsim.history import History
 from fedsim.learning.data.shapes import Shape, TokenShape, TypedShape
 from fedsim.learning.models.settings import MODELS, Architecture, ModelPart
 from fedsim.learning.models.trained import TrainedModel
-from fedsim.results.manifest import MODEL, checked_bytes
-from fedsim.results.manifest import MODELS as ROUNDS
+from fedsim.results.manifest import MODEL, MODELS as ROUNDS, checked_bytes
 from fedsim.results.places import located
 from fedsim.results.state import read_state
 from fedsim.whole_files import not_written, replace_file

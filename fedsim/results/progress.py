@@ -5,8 +5,7 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
+from rich.progress import BarColumn, Progress as Bar, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from fedsim.learning import PendingEvaluation

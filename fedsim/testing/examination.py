@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from fedsim.answers import AnswerError, Contract
 from fedsim.errors import ContractError, FedsimError, PartError
 from fedsim.rounds import Run
 from fedsim.run_setup import other_build
@@ -65,6 +66,13 @@ class Examination:
             needed = f"{'' if infinite else 'finite '}numbers{'' if least == -np.inf else f' of at least {least:g}'}"
             self.law(not wrong.size, f"{member} returned {wrong[:1].tolist()}; {needed} are needed")
         return answer
+
+    def kept(self, contract: Contract, member: str, answer: object, **given: object) -> Any:
+        """Return an answer of the kind that a contract declares."""
+        try:
+            return contract.members[member](answer, given)
+        except AnswerError as lie:
+            raise self.fault(f"{member} returned {lie.found}; allowed: {lie.allowed}") from None
 
     def ask(self, member: str, call: Callable[..., T], *arguments: object) -> T:
         """Return the answer to a question with read-only arguments; a failure or a global draw is a fault."""

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from fedsim.answers import AnswerError
 from fedsim.arrays import Vector
 from fedsim.learning import (
     MLP,
@@ -165,11 +164,7 @@ class _Trial(Examination):
         """Return an answer of the declared kind, of finite numbers, which a copy of the algorithm gives too."""
 
         def asked(algorithm: LocalAlgorithm) -> Any:
-            answer = self.ask(member, getattr(algorithm, member), *arguments)
-            try:
-                return ALGORITHM.members[member](answer, given)
-            except AnswerError as lie:
-                raise self.fault(f"{member} returned {lie.found}; {lie.allowed} is needed") from None
+            return self.kept(ALGORITHM, member, self.ask(member, getattr(algorithm, member), *arguments), **given)
 
         found = self.steady(member, self._algorithm, asked)
         self.law(_finite(found), f"{member} returned numbers that are not finite")

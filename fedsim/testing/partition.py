@@ -7,6 +7,7 @@ import numpy as np
 from fedsim.arrays import IntArray
 from fedsim.capabilities import USERS
 from fedsim.learning import Partition
+from fedsim.learning.data.partitions.contracts import PARTITION
 from fedsim.streams import Streams
 from fedsim.testing.examination import Examination, at_least_two
 
@@ -56,15 +57,5 @@ def _assigned(
 ) -> list[IntArray]:
     users = [np.arange(labels.size) % (clients + 2)] if USERS in partition.requires else []
     answer: object = part.ask("assign", partition.assign, labels, classes, clients, Streams(seed), *users)
-    if not isinstance(answer, list | tuple) or len(answer) != clients:
-        raise part.fault(f"assign returned {type(answer).__name__}; a list of {clients} arrays is needed")
-    found = []
-    for client, rows in enumerate(answer):
-        if not isinstance(rows, np.ndarray) or rows.ndim != 1 or rows.dtype.kind not in "iu":
-            raise part.fault(f"assign returned {rows!r} for client {client}; whole numbers of one axis are needed")
-        found.append(rows.astype(np.int64))
-    dealt = np.concatenate(found)
-    inside = np.all((dealt >= 0) & (dealt < labels.size))
-    part.law(inside, f"assign returned a sample that is not in 0..{labels.size - 1}")
-    part.law(np.unique(dealt).size == dealt.size, "assign gives a sample twice")
+    found: list[IntArray] = part.kept(PARTITION, "assign", answer, labels=labels, clients=clients)
     return found

@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fedsim.answers import AnswerError, Flag, InstanceOf, Mask, Number, Numbers, OneOf, OptionalOf, same_shape, shaped
 

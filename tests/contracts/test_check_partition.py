@@ -33,10 +33,10 @@ test_sound_divisions_pass = passes(check_partition, [*OWN, Slices()])
 test_broken_divisions_are_refused_for_their_fault = refuses(
     check_partition,
     [
-        (slicing(lambda parts: [np.append(part, part[:1]) for part in parts]), "gives a sample twice"),
-        (slicing(lambda parts: [part + 1 for part in parts]), r"not in 0\.\.399"),
-        (slicing(lambda parts: [*parts, parts[0][:0]]), "a list of 8 arrays is needed"),
-        (slicing(lambda parts: [part / 1 for part in parts]), "for client 0; whole numbers"),
+        (slicing(lambda parts: [np.append(part, part[:1]) for part in parts]), "returned sample 0 twice"),
+        (slicing(lambda parts: [part + 1 for part in parts]), "returned 400 for client 7; allowed: .* at most 399"),
+        (slicing(lambda parts: [*parts, parts[0][:0]]), "allowed: a list of 8 arrays"),
+        (slicing(lambda parts: [part / 1 for part in parts]), "float64 .* for client 0; allowed: .*whole numbers"),
         (lying(Slices, "assign", lambda self, labels, *of: labels.sort())(), "read-only"),
         (slicing(lambda parts: [np.random.permutation(part) for part in parts]), "global random generator"),  # noqa: NPY002
         (slicing(lambda parts: [*map(np.random.default_rng().permutation, parts)]), "differs when it is repeated"),

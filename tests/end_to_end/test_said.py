@@ -6,8 +6,7 @@ import pytest
 from fedsim import Scenario, simulate
 from fedsim.errors import FedsimError
 from fedsim.learning import FedAvgM
-from fedsim.results import read_run, read_summary
-from fedsim.results import run as run_in_folder
+from fedsim.results import read_run, read_summary, run as run_in_folder
 from fedsim.selectors import Cohort, validation
 from tests.support import lies
 from tests.support.one_command import call

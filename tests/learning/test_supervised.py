@@ -3,8 +3,7 @@ from typing import Annotated
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import Field
 
 from fedsim.errors import ScenarioError

@@ -9,8 +9,7 @@ import pytest
 
 from fedsim import Scenario, read_run, run
 from fedsim.errors import RunError
-from fedsim.history.schema import FORMAT_VERSION
-from fedsim.history.schema import TABLES as SCHEMAS
+from fedsim.history.schema import FORMAT_VERSION, TABLES as SCHEMAS
 from fedsim.results.folder import RunFolder
 from tests.support.run_folders import LEARNING, rewrite
 from tests.support.short_runs import TIMING

@@ -13,8 +13,7 @@ from fedsim.errors import RunError
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.results import recording, status_of
 from tests.support.kills import die
-from tests.support.run_folders import LEARNING as SGD
-from tests.support.run_folders import BrokenError, files_of, rewrite, state_of, stopped
+from tests.support.run_folders import LEARNING as SGD, BrokenError, files_of, rewrite, state_of, stopped
 
 needs_kill = pytest.mark.skipif(os.name != "posix", reason="needs fork and SIGKILL")
 

@@ -5,8 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fedsim.selectors.sampling import data_shares, draw_again, draw_distinct, lowest, tally
 from tests.support.views import check_shares, rng, view_of

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fedsim.selectors.fedcs import FedCs, parallel_schedule, serial_schedule
 from tests.support.views import answers_of, rng, view_of

@@ -8,8 +8,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import csv
-from pyarrow import parquet as pq
+from pyarrow import csv, parquet as pq
 
 from fedsim import read_run
 from fedsim.learning.data.images.idx import FILES

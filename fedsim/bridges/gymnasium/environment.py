@@ -23,37 +23,14 @@ from fedsim.selectors import SelectorPort
 from fedsim.selectors.baselines import Uniform
 
 
-class Plain(Uniform):
-    """A view with the columns that every selector has."""
+class Shown(Uniform):
+    """Lets a view have the training losses of last updates, and the seconds that clients declare once."""
 
-
-class WithLosses(Uniform):
-    """A view with the training losses of last updates too; each is a number up per update."""
-
-    needs = ("loss",)
-    communication = "a number up per update"
-
-
-class WithFeatures(Uniform):
-    """A view with the expected seconds of downlink, work and uplink too, which clients declare once."""
-
-    uses_features = True
-    communication = "three numbers up per client once"
-
-
-class WithBoth(Uniform):
-    """A view with losses and with expected seconds."""
-
-    needs = ("loss",)
-    uses_features = True
-    communication = "a number up per update, and three numbers up per client once"
-
-
-def selector_of(losses: bool, features: bool) -> str:
-    """Return the name by which a scenario finds the selector of a view."""
-    found = {(False, False): Plain, (True, False): WithLosses, (False, True): WithFeatures, (True, True): WithBoth}
-    chosen = found[losses, features]
-    return f"{chosen.__module__}:{chosen.__name__}"
+    def __init__(self, cohort: int, losses: bool = False, features: bool = False) -> None:
+        super().__init__(cohort)
+        self.needs, self.uses_features = ("loss",) * losses, features
+        sent = ["a number up per update"] * losses + ["three numbers up per client once"] * features
+        self.communication = ", and ".join(sent)
 
 
 SHOWN: tuple[Column, ...] = ("samples", "participations", "last_duration_s")
@@ -88,7 +65,8 @@ class SelectionEnv(gymnasium.Env[Observation, Any]):
         clients = given.crowd.clients
         if size is not None and not 1 <= size <= clients:
             raise ScenarioError(f"cohort: {size!r} is not allowed; it must be a whole number from 1 to {clients}")
-        of = {"kind": selector_of("last_loss" in columns, "features" in columns), "cohort": size or clients}
+        shown = {"losses": "last_loss" in columns, "features": "features" in columns}
+        of = {"kind": f"{Shown.__module__}:{Shown.__name__}", "cohort": size or clients, **shown}
         self.scenario = given.replace({"selector": of})
         rounds = self.scenario.rounds
         self.observations = Observations(clients, columns, normalised, rounds.count, rounds.until_s)

@@ -1,6 +1,7 @@
 """The cohort of a call, and what the call states of its participations."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,28 +30,20 @@ def checked_cohort(call: str, cohort: Cohort | ArrayLike, view: RoundView | None
         raise StepError(f"{call}: {error.in_a_line()}") from None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Statement:
-    """What a call states of its participations: one number for all clients, or one for each; None for nothing."""
-
-    down_bits: ArrayLike | None
-    up_bits: ArrayLike | None
-    samples: ArrayLike | None
-    flops: ArrayLike | None
-    compute_s: ArrayLike | None
-
-    def checked(self, call: str, size: int, flops_per_sample: float | None) -> dict[str, Values]:
-        given = {name: value for name, value in vars(self).items() if value is not None}
-        stated = {name: checked_values(call, name, value, size) for name, value in given.items()}
-        if "flops" not in stated:
-            return stated
-        if "samples" in stated:
-            raise StepError(f"{call}: samples and flops are both given; allowed: one of the two")
-        if not flops_per_sample:
-            raise StepError(
-                f"{call}: flops: {self.flops!r} is not allowed, as the scenario does not state the operations of a "
-                "sample; allowed: learning.flops_per_sample, or samples"
-            )
-        work = stated.pop("flops")
-        stated["samples"] = work / flops_per_sample if is_one(work) else np.asarray(work) / flops_per_sample
+def checked_statement(
+    call: str, size: int, flops_per_sample: float | None, statement: Mapping[str, ArrayLike | None]
+) -> dict[str, Values]:
+    """Return what a call states of its participations by name: one number for all clients, or one for each."""
+    stated = {name: checked_values(call, name, value, size) for name, value in statement.items() if value is not None}
+    if "flops" not in stated:
         return stated
+    if "samples" in stated:
+        raise StepError(f"{call}: samples and flops are both given; allowed: one of the two")
+    if not flops_per_sample:
+        raise StepError(
+            f"{call}: flops: {statement['flops']!r} is not allowed, as the scenario does not state the operations of a "
+            "sample; allowed: learning.flops_per_sample, or samples"
+        )
+    work = stated.pop("flops")
+    stated["samples"] = work / flops_per_sample if is_one(work) else np.asarray(work) / flops_per_sample
+    return stated

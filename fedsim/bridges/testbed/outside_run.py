@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedsim.arrays import FloatArray
-from fedsim.bridges.testbed.cohorts import Statement, checked_cohort
+from fedsim.bridges.testbed.cohorts import checked_cohort, checked_statement
 from fedsim.bridges.testbed.reported import Key, ReportedLearner
 from fedsim.bridges.testbed.stated import Stated, StatedComputeTimes, StatedWorkload
 from fedsim.bridges.testbed.stepping import Stepping
@@ -243,14 +243,16 @@ class OutsideRun:
     def vacant(self) -> int:
         return max(0, (self.concurrency or 0) - self.decisions.server.in_flight)
 
-    def stated(self, call: str, argument: str, cohort: Cohort | ArrayLike, statement: Statement) -> Cohort:
+    def stated(
+        self, call: str, argument: str, cohort: Cohort | ArrayLike, statement: Mapping[str, ArrayLike | None]
+    ) -> Cohort:
         known, now = self._selected, (self.decisions.number, self.stepping.now_s)
         if known is not None and cohort is known[2] and known[:2] == now:
             checked = known[2]
         else:
             view = self.decisions.server.look()
             checked = checked_cohort(f"{call}: {argument}", cohort, view, self.learner.samples.size)
-        values = statement.checked(call, checked.client.size, self.learner.flops_per_sample)
+        values = checked_statement(call, checked.client.size, self.learner.flops_per_sample, statement)
         self._stated.put(checked.client, values)
         self._selected = None
         return checked

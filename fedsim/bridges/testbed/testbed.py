@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from fedsim.answers import ShortTraceback
 from fedsim.bridges.testbed.arrivals import Arrivals
 from fedsim.bridges.testbed.checks import Numbers, checked_evaluation, checked_report, checked_wait, checked_weights
-from fedsim.bridges.testbed.cohorts import Statement
 from fedsim.bridges.testbed.columns import Arrival, RoundResult, arrival_of, round_of
 from fedsim.bridges.testbed.outside_run import OutsideRun
 from fedsim.bridges.testbed.reported import Key
@@ -219,8 +218,9 @@ class Testbed(FirstSight):
             )
         self._run.question("round")
         limit = checked_wait("round", "limit_s", limit_s, 0.0)
-        statement = Statement(down_bits=down_bits, up_bits=up_bits, samples=samples, flops=flops, compute_s=compute_s)
-        sent, before = run.stated("round", "cohort", cohort, statement), run.decisions.closed
+        statement = {"down_bits": down_bits, "up_bits": up_bits, "samples": samples, "flops": flops}
+        sent = run.stated("round", "cohort", cohort, statement | {"compute_s": compute_s})
+        before = run.decisions.closed
         run.decisions.limit_s = limit
         run.stepping.answer(sent)
         run.stepping.go_on()
@@ -312,8 +312,8 @@ class Testbed(FirstSight):
         """
         places, run = self._places("send"), self._run
         self._run.question("send")
-        statement = Statement(down_bits=down_bits, up_bits=up_bits, samples=samples, flops=flops, compute_s=compute_s)
-        sent = run.stated("send", "clients", clients, statement)
+        statement = {"down_bits": down_bits, "up_bits": up_bits, "samples": samples, "flops": flops}
+        sent = run.stated("send", "clients", clients, statement | {"compute_s": compute_s})
         if sent.client.size > run.vacant:
             run.unstate()
             raise StepError(

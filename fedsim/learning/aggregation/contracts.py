@@ -1,5 +1,6 @@
 """The contract of an aggregation: how the updates of a cohort become one."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
@@ -7,7 +8,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.answers import AnswerError, Contract, Flag, Given, Number, in_words
+from fedsim.answers import Contract, Flag, Number, Numbers
 from fedsim.arrays import FloatArray, Vector
 from fedsim.capabilities import UPDATES
 from fedsim.registry import Component, Registry
@@ -65,18 +66,12 @@ class Aggregator(Component, ABC):
         """
 
 
-def _one_update(answer: object, given: Given) -> Vector:
-    """Check an array of shape (d,), whose numbers need not be finite."""
-    found, size = np.asarray(answer), given["updates"].shape[1]
-    if found.dtype.kind != "f" or found.shape != (size,):
-        raise AnswerError(in_words(answer), f"floating-point numbers of shape ({size},)")
-    return found.astype(np.float32)
-
-
 _KINDS: Final[Mapping[str, Any]] = {
     "adds_up": Flag(),
     "least_updates": Number(least=1, whole=True),
-    "combine": _one_update,
+    "combine": Numbers(
+        lambda given: given["updates"].shape[1:], least=-math.inf, infinite=True, nan=True, dtype=np.float32
+    ),
 }
 AGGREGATION: Final = Contract("aggregation", Aggregator, _KINDS)
 

@@ -26,11 +26,12 @@ _MOST_LEVELS = 100_000
 def bits_of_levels(deviation: float, levels: int) -> float:
     """Return the entropy of a sign and a level, in bits, of a normal number that is rounded at random without bias.
 
-    Of all laws of that standard deviation, counted in levels, the normal one needs most where levels are fine.
+    Of all laws of that standard deviation, counted in levels, the normal one needs most where levels are fine. Numbers
+    beyond the norm have the greatest level.
     """
     from scipy.special import ndtr  # runs without this coding need not load SciPy
 
-    most = int(min(levels, 12 * deviation + 2)) + 1
+    most = int(min(levels, 12 * deviation + 2))
     if most > _MOST_LEVELS:
         return 0.5 * math.log2(2 * math.pi * math.e * deviation**2)
     # The second integral of the law of the size: its second differences are the shares of the levels.
@@ -38,7 +39,7 @@ def bits_of_levels(deviation: float, levels: int) -> float:
     fallen = -np.expm1(-np.square(x / deviation) / 2)
     integral = x * (2 * ndtr(x / deviation) - 1) - deviation * math.sqrt(2 / math.pi) * fallen
     share = np.clip(np.diff(integral, 2), 0.0, None)
-    share /= share.sum()
+    share[-1] += max(0.0, 1 - share.sum())
     there = share[share > 0]
     return float(-(there * np.log2(there)).sum() + 1 - share[0])
 

@@ -5,15 +5,15 @@ environment variable. Its numbers do, where the probes exercise it; for the rest
 """
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from fedsim.answers import FAILURES, unchecked
 from fedsim.answers.opened_files import NOT_TOLD, UNREADABLE, OpenedFiles
-from fedsim.arrays import BoolArray, Mask, Vector
+from fedsim.arrays import BoolArray
 from fedsim.code_digest import is_builtin
 from fedsim.foreign import Foreign
 from fedsim.identity import copied, identity, user_code
@@ -28,7 +28,8 @@ from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
 from fedsim.learning.steps.contracts import Message, Sender, UpdateStep
-from fedsim.learning.steps.release import AddsAtServer
+from fedsim.privacy.central import NoiseAtServer
+from fedsim.privacy.mechanisms import Mechanism
 
 _SAMPLES: Final = 8
 _BATCH: Final = 4
@@ -46,13 +47,6 @@ class Behaviour(NamedTuple):
 
     text: str = ""
     untold: str = ""
-
-
-@runtime_checkable
-class _Releases(Protocol):
-    """A privacy mechanism (`fedsim.privacy.Mechanism`)."""
-
-    def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector: ...
 
 
 OF_FEDSIM: Final = Behaviour()
@@ -83,19 +77,15 @@ def behaviour_of_training(setup: TrainingSetup, layout: ModelLayout, opened: Ope
     task = setup.task.model_copy(update={"metrics": ()})
     tried = replace(setup, local=local, task=copied(task), algorithm=copied(setup.algorithm), expected=None)
     parts = (setup.model, setup.task, setup.algorithm, setup.local.schedule)
-    own = ", ".join(name_of(part) for part in parts if is_own(part))
-    try:
-        first, again = (digest_of(*_standard_job(tried, layout)) for _ in range(2))
-    except FAILURES as failure:  # the run says what fails, with the client and the round
-        return _untold(f"learning: {own} fails on a probe ({type(failure).__name__})")
-    files, own = opened.contents(), f"learning: {own}"
-    if first != again:
-        return _untold(f"{own} gives other numbers for the same samples")
+    own = "learning: " + ", ".join(name_of(part) for part in parts if is_own(part))
+    found, files = _twice(own, lambda: _standard_job(tried, layout), "samples"), opened.contents()
+    if found.untold:
+        return found
     if opened.outside:
         return Behaviour(uuid.uuid4().hex, opened.untold(own))
     if UNREADABLE in files.values():
         return _untold(f"{own} has read a file that cannot be read again")
-    return Behaviour(digest_of("behaviour", first, *_bytes(layout.constants), *_bytes(files)))
+    return Behaviour(digest_of("behaviour", found.text, *_bytes(layout.constants), *_bytes(files)))
 
 
 def behaviour_of_metrics(setup: TrainingSetup, layout: ModelLayout) -> str:
@@ -139,17 +129,21 @@ class TriedRules:
         return f"{identity(part)} {self.behaviour(part).text}" if is_own(part) else identity(part)
 
     def _behaviour(self, part: object) -> Behaviour:
-        found, tried = [], copied(unchecked(part))
-        for _ in range(2):
+        tried = copied(unchecked(part))
+
+        def probe() -> Iterator[bytes]:
             with own_generators(0):
-                try:
-                    probes = [list(_probe(tried, *sizes)) for sizes in self._tried_on]
-                except FAILURES as failure:  # the run says what fails, with the client and the round
-                    return _untold(f"learning: {name_of(part)} fails on a probe ({type(failure).__name__})")
-                found.append(digest_of("rule", *_bytes(probes)))
-        if found[0] != found[1]:
-            return _untold(f"learning: {name_of(part)} gives other numbers for the same arrays")
-        return Behaviour(found[0])
+                yield from _bytes([list(_probe(tried, *sizes)) for sizes in self._tried_on])
+
+        return _twice(f"learning: {name_of(part)}", probe, "arrays")
+
+
+def _twice(who: str, probe: Callable[[], Iterator[bytes]], same: str) -> Behaviour:
+    try:
+        first, again = (digest_of(*probe()) for _ in range(2))
+    except FAILURES as failure:  # the run says what fails, with the client and the round
+        return _untold(f"{who} fails on a probe ({type(failure).__name__})")
+    return Behaviour(first) if first == again else _untold(f"{who} gives other numbers for the same {same}")
 
 
 def _untold(why: str) -> Behaviour:
@@ -233,10 +227,10 @@ def _probe(part: object, tensors: list[int], size: int, clients: int) -> Iterato
             yield [part.acts_on(None), list(part.identity(sender)), message.numbers, dict(message.memory)]
         added = part.server(senders, np.full(len(senders), 1 / len(senders)))
         yield [part.bits(32.0 * size, tensors), added and added()]
-    elif isinstance(part, _Releases):
+    elif isinstance(part, Mechanism):
         exempt = np.arange(size) >= size - 2
         yield part.release(one, 1.0, exempt, np.random.default_rng(1))
-        if isinstance(part, AddsAtServer):
+        if isinstance(part, NoiseAtServer):
             yield part.aggregate_noise([1.0, 2.0], [0, 1], [0.5, 0.5], exempt, np.random.default_rng(1))
 
 

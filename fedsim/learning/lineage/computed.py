@@ -102,11 +102,15 @@ class Computation:
             raise
         self._afterwards()
 
-    def train_again(self, update: Update) -> Record:
-        with own_modes(), naming([update]):
-            (result,) = self.executor.train(self._jobs([update]))
-        with naming([update]):
-            return self._report(self._left(update, result)[0])
+    def train_again(self, updates: Sequence[Update]) -> Iterator[Record]:
+        """Yield the report of each update, whose base and what its client remembers are known."""
+        most = self.executor.max_batch
+        for batch in (updates[first : first + most] for first in range(0, len(updates), most)):
+            with own_modes(), naming(batch):
+                results = list(self.executor.train(self._jobs(batch)))
+            for update, result in zip(batch, results, strict=True):
+                with naming([update]):
+                    yield self._report(self._left(update, result)[0])
 
     def make_again(self, model: Model, recipe: Recipe) -> Vector | None:
         """Return the numbers that a recipe gives, if the models that it needs are there."""

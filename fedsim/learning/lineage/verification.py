@@ -25,6 +25,8 @@ TOLERANCE: Final = 1e-3
 """Largest relative difference of losses under an executor whose bits are not those of the sequential one."""
 _OF_EVALUATIONS: Final = 1e-6
 _MOST_PENDING: Final = 8
+_MOST_BYTES: Final = 2**26
+"""Bytes of models from which trainings start that wait for their comparison."""
 
 
 def trusted(basis: str, store: Store) -> str:
@@ -51,6 +53,8 @@ class Verification:
         self._first_training = self._first_evaluation = True
         self._owed = 0
         self._pending: list[Callable[[], None]] = []
+        self._trainings: list[tuple[Update, Record]] = []
+        """With what the store says of them: several are trained again in one batch."""
         if not self._known.alone:
             computation.verify_by(self.run_pending, self.of_models)
 
@@ -92,7 +96,13 @@ class Verification:
         return True
 
     def run_pending(self) -> None:
-        while self._pending and "torch" in sys.modules:
+        if "torch" not in sys.modules:
+            return
+        trainings, self._trainings = self._trainings, []
+        again = self._computation.train_again([update for update, _ in trainings])
+        for (update, before), now in zip(trainings, again, strict=True):
+            self._compare_training(update, before, now)
+        while self._pending:
             self._pending.pop()()
 
     def _of_training(self, update: Update) -> None:
@@ -104,7 +114,11 @@ class Verification:
             self._owed += 1  # another one takes its turn
             return
         self._first_training = False
-        self._when_possible(lambda: self._compare_training(update, before))
+        waiting = self._trainings
+        if len(waiting) < _MOST_PENDING:
+            waiting.append((update, before))
+        if len(waiting) == _MOST_PENDING or len(waiting) * update.base.vector.nbytes > _MOST_BYTES:
+            self.run_pending()
 
     def _when_possible(self, compare: Callable[[], None]) -> None:
         if "torch" in sys.modules:
@@ -112,8 +126,7 @@ class Verification:
         elif len(self._pending) < _MOST_PENDING:
             self._pending.append(compare)
 
-    def _compare_training(self, update: Update, before: Record) -> None:
-        now = self._computation.train_again(update)
+    def _compare_training(self, update: Update, before: Record, now: Record) -> None:
         self.verified += 1
         if self._exact:
             same = all(_same(before[name], now[name]) for name in ("loss", "loss_rms", PRINT))

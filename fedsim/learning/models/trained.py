@@ -13,9 +13,7 @@ from fedsim.learning.models.settings import Architecture
 from fedsim.learning.torch_modes import own_modes
 
 if TYPE_CHECKING:
-    from torch.nn import Module
-
-__all__ = ["Module", "TrainedModel"]
+    from torch.nn import Module as Module
 
 
 @dataclass(frozen=True)

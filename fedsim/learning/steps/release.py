@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -13,43 +13,9 @@ from fedsim.identity import copied, identity
 from fedsim.learning.contracts import Release
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.steps.contracts import Message, Sender, StepRun, UpdateStep
+from fedsim.privacy.central import NoiseAtServer
+from fedsim.privacy.mechanisms import NoisesStatistics, StatedNoise, TellsClipping
 from fedsim.streams import Streams
-
-
-@runtime_checkable
-class _NoisesStatistics(Protocol):
-    """A privacy mechanism that takes running statistics too, if it says so (`fedsim.privacy.NoisesStatistics`)."""
-
-    @property
-    def noise_statistics(self) -> bool: ...
-
-
-@runtime_checkable
-class _StatesNoise(Protocol):
-    """A privacy mechanism that states the expected squared norm of its noise (`fedsim.privacy.StatedNoise`)."""
-
-    def noise_energy(self, epsilon: float, buffers: Mask) -> float: ...
-
-
-@runtime_checkable
-class _TellsClipping(Protocol):
-    """A privacy mechanism that gives a release without its noise (`fedsim.privacy.TellsClipping`)."""
-
-    def clipped(self, update: Vector, buffers: Mask) -> Vector: ...
-
-
-@runtime_checkable
-class AddsAtServer(Protocol):
-    """A privacy mechanism whose noise the server adds to an aggregate (`fedsim.privacy.NoiseAtServer`)."""
-
-    def aggregate_noise(
-        self,
-        epsilon: Sequence[float],
-        client: Sequence[int],
-        weight: Sequence[float],
-        buffers: Mask,
-        rng: np.random.Generator,
-    ) -> FloatArray: ...
 
 
 @dataclass(frozen=True)
@@ -70,7 +36,7 @@ class ClipAndNoise(UpdateStep):
     def __init__(self, mechanism: Any, layout: ModelLayout, streams: Streams) -> None:
         self._mechanism, self._layout, self._streams, self._identity = mechanism, layout, streams, identity(mechanism)
         # A checked part is asked for what it has not, and fails.
-        whole = isinstance(unchecked(mechanism), _NoisesStatistics) and mechanism.noise_statistics
+        whole = isinstance(unchecked(mechanism), NoisesStatistics) and mechanism.noise_statistics
         self._covered = slice(layout.initial.size if whole else layout.parameters)
 
     @property
@@ -81,7 +47,7 @@ class ClipAndNoise(UpdateStep):
     def note(self) -> str:
         """Statistics that no noise protects."""
         count = self._layout.initial.size - self._layout.parameters
-        asked = isinstance(unchecked(self._mechanism), _NoisesStatistics)
+        asked = isinstance(unchecked(self._mechanism), NoisesStatistics)
         if not count or (asked and self._mechanism.noise_statistics):
             return ""
         more = "; mechanism.noise_statistics = true gives them noise" if asked else ""
@@ -121,7 +87,7 @@ class ClipAndNoise(UpdateStep):
         """
         mechanism = self._mechanism
         first = next((one for one in senders if one.release is not None), None)
-        if not isinstance(mechanism, AddsAtServer) or first is None or first.release is None:
+        if not isinstance(mechanism, NoiseAtServer) or first is None or first.release is None:
             return None
         client, index = first.client, first.release.index
         epsilon = [one.release.epsilon for one in senders if one.release is not None]
@@ -136,7 +102,7 @@ class ClipAndNoise(UpdateStep):
         return draw
 
     def noise_energy(self, release: Release, part: Mask | None) -> float:
-        if not isinstance(self._mechanism, _StatesNoise):
+        if not isinstance(self._mechanism, StatedNoise):
             return math.nan
         exempt = self._layout.exempt[: self._layout.parameters]
         held = exempt if part is None else exempt[part[: self._layout.parameters]]
@@ -144,7 +110,7 @@ class ClipAndNoise(UpdateStep):
 
     @property
     def tells_clipping(self) -> bool:
-        return isinstance(self._mechanism, _TellsClipping)
+        return isinstance(self._mechanism, TellsClipping)
 
     def clipped(self, update: Vector) -> Vector:
         found = update.copy()

@@ -9,11 +9,9 @@ pytest.importorskip("flwr", reason="the extra 'flower' is not installed")
 from flwr.app import Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp.strategy import FedAvg
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from fedsim.bridges.flower import FromInstruction, SimulatedGrid
-from fedsim.bridges.flower import grid as grid_module
+from fedsim.bridges.flower import FromInstruction, SimulatedGrid, grid as grid_module
 from fedsim.bridges.flower.messages import LATE, LOST, message_bits
 from fedsim.errors import ScenarioError
 from tests.support.flower_apps import ask, make_client_app, make_plain_server_app, make_server_app

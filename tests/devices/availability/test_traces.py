@@ -7,8 +7,7 @@ import pickle
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pyarrow import csv, parquet
 
 from fedsim.devices.availability.traces import Intervals, TraceAvailability, Traces

@@ -13,8 +13,7 @@ from fedsim.network.traces.files import RateFile
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.units import BITS_PER_SECOND
-from tests.support.tables import there as who_is_there
-from tests.support.tables import written
+from tests.support.tables import there as who_is_there, written
 
 LAST = {"after": "repeat"}
 FROM = "2024-03-01T10:00:00"

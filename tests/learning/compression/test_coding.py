@@ -46,6 +46,7 @@ def test_the_entropy_of_one_level_is_that_of_a_coin():
     share = 0.01 * math.sqrt(2 / math.pi)
     coin = -share * math.log2(share) - (1 - share) * math.log2(1 - share)
     assert bits_of_levels(0.01, 1) == pytest.approx(coin + share)
+    assert bits_of_levels(1e9, 3) == pytest.approx(1)  # beyond the norm there is one level, and a sign
     assert bits_of_levels(1e5, 2**24) == pytest.approx(0.5 * math.log2(2 * math.pi * math.e * 1e10))
     assert bits_of_levels(8000.0, 2**24) == pytest.approx(0.5 * math.log2(2 * math.pi * math.e * 6.4e7), rel=1e-4)
 

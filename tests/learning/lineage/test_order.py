@@ -1,8 +1,7 @@
 """The order in which handles get their numbers: nothing twice, ready trainings together, little kept."""
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fedsim.learning import MemoryStore
 from tests.support.asking import even

@@ -7,8 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import simpy
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
 from fedsim.errors import ScenarioError

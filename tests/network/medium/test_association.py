@@ -4,8 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fedsim.network.graph.graph import Graph
 from fedsim.network.topology.handover import HandoverRule, Watch

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import simpy
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fedsim.errors import AuditError, PartError
 from fedsim.network.medium.disciplines import DISCIPLINE, EqualSharing, FirstCome, MinimumMakespan

@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import simpy
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from fedsim.network import Cell, Rayleigh, Shannon
 from fedsim.network.medium import drawn

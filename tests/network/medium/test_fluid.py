@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 import simpy
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fedsim.network.medium.fluid import Fluid
 from fedsim.network.topology.flow_state import Route

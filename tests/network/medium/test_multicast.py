@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import simpy
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fedsim.network import Cell, ModulationAndCoding, NoFading, Rayleigh
 from fedsim.network.medium.multicast import ConstantPace, LeastRate, Multicast

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fedsim.network.traces.capacity import Capacities
 from tests.support.step_by_step import bits_within, pieces_from, seconds_of

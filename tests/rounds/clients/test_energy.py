@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given
-from hypothesis import strategies as st
+from hypothesis import assume, example, given, strategies as st
 
 from fedsim.devices import EnergyDemand
 from fedsim.devices.availability.traces import Intervals, TraceAvailability

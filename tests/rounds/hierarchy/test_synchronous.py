@@ -1,8 +1,7 @@
 """Edge servers below a cloud that waits for all: times, models and weights worked by hand."""
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, Edges, WaitForAll

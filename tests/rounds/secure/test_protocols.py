@@ -1,8 +1,7 @@
 """The bits of secure aggregation, against the totals and the expansions that its paper states."""
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 from pydantic import ValidationError
 
 from fedsim.rounds.secure.protocols import Bonawitz

@@ -6,8 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fedsim import Scenario, simulate
 from fedsim.clock import Clock

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fedsim.selectors.channel.age import AgeBased, benefit_of, within
 from tests.support.views import reports_of, rng, view_of

@@ -3,8 +3,7 @@
 import tracemalloc
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fedsim.selectors.fedsuv.features import Basis
 from fedsim.selectors.fedsuv.utility import UtilityProcess

@@ -1,8 +1,7 @@
 """Intersections, eliminations and dominance, by hand and by the definitions read out client by client."""
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fedsim.selectors.fedsuv.rectangles import Bounds, dominated, eliminated
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.optimize import minimize_scalar
 
 from fedsim.selectors.joint_bandwidth.bandwidth import earliest_end, least_bandwidth_hz

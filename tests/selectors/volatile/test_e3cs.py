@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fedsim.selectors.volatile.e3cs import E3cs, prob_alloc, systematic
 from tests.support.views import check_shares, reports_of, rng, view_of

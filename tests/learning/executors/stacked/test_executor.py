@@ -4,8 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from fedsim.errors import FedsimError
 from fedsim.learning import MLP, EvaluationJob, LocalTraining, TrainingJob, TrainingSetup

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 import simpy
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fedsim.network import Cell, NoFading, Rayleigh, Shannon
 from fedsim.network.radio.shares.multiuser_diversity import ShareGain
