@@ -1,7 +1,7 @@
 """Importance sampling: probabilities of selection in proportion to norms of updates, with inverse weights."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -10,6 +10,11 @@ from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.noise import Noise, stated_energy
 from fedsim.selectors.options import Share
 from fedsim.selectors.sampling import CohortSelector, data_shares, grown, never_delivered
+
+PAPER: Final = (
+    "Chen, Horvath and Richtarik, Optimal Client Sampling for Federated Learning, Transactions on Machine Learning "
+    "Research, 2022"
+)
 
 
 @dataclass(eq=False)
@@ -46,10 +51,7 @@ class ImportanceSampling(CohortSelector):
     the probabilities in the weights are then conditional on a cohort that is not empty.
     """
 
-    paper = (
-        "Chen, Horvath and Richtarik, Optimal Client Sampling for Federated Learning, Transactions on Machine Learning "
-        "Research, 2022, equation (7)"
-    )
+    paper = f"{PAPER}, equation (7)"
     cohort_is_mean = True
     needs = ("update_norm", "noise_energy")
     communication = "nothing (the paper's: a model down and a number up for all clients)"

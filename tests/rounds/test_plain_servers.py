@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from fedsim.rounds import Deadline, WaitForAll
+from fedsim.rounds import Deadline, Edges, WaitForAll
 from fedsim.rounds.policies.adaptive import MovingAverage, QuantileDeadline
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
 from fedsim.rounds.policies.count_based import KFastest, Quorum
@@ -21,12 +21,9 @@ LATE = {"cancel": Cancel, "drop": Drop, "stale": Stale}
 def synchronous(draw):
     kind = draw.choice(["wait-for-all", "deadline", "k-fastest", "quorum", "moving-average", "adaptive-deadline"])
     longest_s = draw.randint(4, 30) / 4
-    shortest_s, share, k = (
-        draw.randint(0, int(4 * longest_s)) / 4,
-        draw.choice([0.1, 0.5, 0.75, 1.0]),
-        draw.randint(1, 3),
-    )
-    growth = draw.choice([1.0, 1.5, 2.0])
+    shortest_s, share = draw.randint(0, int(4 * longest_s)) / 4, draw.choice([0.1, 0.5, 0.75, 1.0])
+    k, growth = draw.randint(1, 3), draw.choice([1.0, 1.5, 2.0])
+    quorum = {"share": share, "min_wait_s": shortest_s, "max_wait_s": longest_s}
     averaging = {"initial_s": longest_s, "growth": growth}
     quantile = {
         "quantile": draw.choice([0.25, 0.5, 0.8, 1.0]),
@@ -47,10 +44,7 @@ def synchronous(draw):
         "wait-for-all": (WaitForAll(), {}),
         "deadline": (Deadline(deadline_s=longest_s), {"deadline_s": longest_s}),
         "k-fastest": (KFastest(k=k, over_selection=9.0, max_wait_s=longest_s), {"k": k, "max_wait_s": longest_s}),
-        "quorum": (
-            Quorum(share=share, min_wait_s=shortest_s, max_wait_s=longest_s),
-            {"share": share, "min_wait_s": shortest_s, "max_wait_s": longest_s},
-        ),
+        "quorum": (Quorum(**quorum), quorum),
     }[kind]
     late, minimum = draw.choice(list(LATE)), draw.randint(1, 2)
     of_late = {"max_staleness": draw.randint(0, 3)} if late == "stale" and draw.random() < 0.5 else {}
@@ -74,10 +68,18 @@ def asynchronous(draw):
 
 
 @pytest.mark.parametrize("kind", [synchronous, asynchronous])
-@pytest.mark.parametrize("seed", [*range(30), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(30, 100))])
+@pytest.mark.parametrize(
+    "seed", [*range(30), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(30, 100)), *range(100, 112)]
+)
 def test_a_server_does_what_a_plain_loop_does(kind, seed):
+    """From seed 100 on it is the only edge server below a cloud."""
     plain, policy, options = kind(random.Random(seed))  # noqa: S311
-    history, selector, learner = served(plain, policy, **{"selector": FirstWanted(), **options})
+    options = {"selector": FirstWanted(), **options}
+    if seed >= 100 and len(plain.world.phases_s) >= plain.minimum:
+        merging = {"kind": "asynchronous", "mixing": 1.0} if seed % 2 else "synchronous"
+        alone = Edges(grouping={"kind": "order", "count": 1}, merging=merging, backhaul="none")
+        options |= {"edges": alone, "selectors": [options["selector"]]}
+    history, selector, learner = served(plain, policy, **options)
     assert [clients for clients, _ in learner.aggregated] == [clients for clients, _ in plain.merged]
     for (_, weights), (_, plainly) in zip(learner.aggregated, plain.merged, strict=True):
         np.testing.assert_allclose(weights, plainly)

@@ -368,7 +368,8 @@ def served(plain: PlainServer, policy: Any, **options: Any) -> tuple[Any, Any, A
         count=plain.count,
         **{"learner": CountingLearner(10 * np.arange(1, len(failing.phases_s) + 1)), **options},
     )
-    assert rows(history.rounds, "start_s", "end_s", "model_version", "ended_by", "stale_used") == plain.rounds
+    rounds = history.edge_rounds if "edges" in options else history.rounds
+    assert rows(rounds, "start_s", "end_s", "model_version", "ended_by", "stale_used") == plain.rounds
     columns = (
         *("start_s", "client", "round", "start_version", "end_s", "fate", "staleness"),
         *("served_round", "cut_in", "downlink_s", "compute_s", "queue_s", "uplink_s"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedsim.arrays import FloatArray
 from fedsim.selectors.contracts import Cohort, Probe, RoundView
-from fedsim.selectors.importance import ImportanceSampling, independent_draws, optimal_probabilities
+from fedsim.selectors.importance import PAPER, ImportanceSampling, independent_draws, optimal_probabilities
 from fedsim.selectors.noise import Noise
 from fedsim.selectors.options import Above0, AtLeast0, Whole
 from fedsim.selectors.sampling import CohortSelector, data_shares, data_sizes, lowest
@@ -45,10 +45,7 @@ class ApproximateSampling(ImportanceSampling):
     for a number of clients, that many are drawn by exponential keys, in proportion to the odds of the probabilities.
     """
 
-    paper = (
-        "Chen, Horvath and Richtarik, Optimal Client Sampling for Federated Learning, Transactions on Machine Learning "
-        "Research, 2022, Algorithm 2"
-    )
+    paper = f"{PAPER}, Algorithm 2"
     communication = "nothing (the paper's: a model down and sums of a few numbers up for all clients)"
 
     draw: Literal["independent", "systematic"] = field(default="independent", init=False)
@@ -122,10 +119,7 @@ class AllCompute(CohortSelector):
     private numbers: a run with privacy refuses the question.
     """
 
-    paper = (
-        "Chen, Horvath and Richtarik, Optimal Client Sampling for Federated Learning, Transactions on Machine Learning "
-        "Research, 2022, equation (7) and Algorithm 2; Amiri et al., 2021, policy BN2"
-    )
+    paper = f"{PAPER}, equation (7) and Algorithm 2; Amiri et al., 2021, policy BN2"
     cohort_is_mean = True
     asks_norms = True
     communication = "a model down and a number up for all candidates, who all do their whole work"

@@ -6,7 +6,7 @@ from which one client is drawn. As the bins together contain ``m n_i`` of client
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage
@@ -17,6 +17,11 @@ from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.noise import Noise
 from fedsim.selectors.sampling import CohortSelector, data_sizes, tally
 from fedsim.selectors.update_distances import Metric, UpdateDistances
+
+_PAPER: Final = (
+    "Fraboni, Vidal, Kameni and Lorenzi, Clustered Sampling: Low-Variance and Improved Representativity for "
+    "Clients Selection in Federated Learning, ICML 2021"
+)
 
 
 @dataclass(frozen=True)
@@ -96,10 +101,7 @@ class ClusteredBySize(CohortSelector):
     masses.
     """
 
-    paper = (
-        "Fraboni, Vidal, Kameni and Lorenzi, Clustered Sampling: Low-Variance and Improved Representativity for "
-        "Clients Selection in Federated Learning, ICML 2021, Algorithm 1"
-    )
+    paper = f"{_PAPER}, Algorithm 1"
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         draws = self.cohort_size(view)
@@ -137,10 +139,7 @@ class ClusteredBySimilarity(CohortSelector):
     published code's reading of the matrix time grows with its cube.
     """
 
-    paper = (
-        "Fraboni, Vidal, Kameni and Lorenzi, Clustered Sampling: Low-Variance and Improved Representativity for "
-        "Clients Selection in Federated Learning, ICML 2021, Algorithm 2"
-    )
+    paper = f"{_PAPER}, Algorithm 2"
     needs = ("update", "noise_energy")
 
     similarity: Metric = "angle"
