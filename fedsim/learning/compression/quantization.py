@@ -84,8 +84,8 @@ class QSGD(Compressor):
     def measured_bits(self, update: Vector, tensors: Sequence[int], rng: np.random.Generator) -> float:
         """Return the bits a number that an arithmetic code of an update's levels takes, without the norms."""
         levels, _ = self._levels(update, tensors, rng)
-        parts = np.split(levels, np.cumsum(tensors)[:-1])
-        return sum(part.size * entropy_of(part) for part in parts) / max(1, levels.size)
+        parts: list[FloatArray] = np.split(levels, np.cumsum(tensors)[:-1])
+        return sum((part.size * entropy_of(part) for part in parts), 0.0) / max(1, levels.size)
 
     def compress(self, update: Vector, tensors: Sequence[int], rng: np.random.Generator) -> Vector:
         """Return the rounded update, shape (p,); a bucket with a number that is not finite becomes NaN."""
