@@ -32,7 +32,7 @@ from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 _OWN: Final = __name__.partition(".")[0]
-_PATHS: Final = Path(__file__).parent, *map(sysconfig.get_path, ("stdlib", "purelib", "platlib"))
+_PATHS: Final = str(Path(__file__).parent), *map(sysconfig.get_path, ("stdlib", "purelib", "platlib"))
 _INSTALLED: Final = frozenset(Path(place).resolve() for place in _PATHS)
 
 Code = type | FunctionType

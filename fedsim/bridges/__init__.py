@@ -1,5 +1,3 @@
 """Other people's training code on fedsim's clock: `Testbed`."""
 
-from fedsim.bridges.testbed import Arrival, RoundResult, Testbed
-
-__all__ = ["Arrival", "RoundResult", "Testbed"]
+from fedsim.bridges.testbed import Arrival as Arrival, RoundResult as RoundResult, Testbed as Testbed

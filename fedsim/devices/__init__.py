@@ -12,42 +12,25 @@ Examples
 
 from typing import Annotated
 
-from fedsim.devices.availability.eligibility import EligibleClients, Freedom
-from fedsim.devices.availability.independent import AVAILABILITIES, Always, Bernoulli
-from fedsim.devices.batteries import Batteries, EnergyDemand, Prices
-from fedsim.devices.compute import COMPUTE_TIMES, Rate, ZeroCompute
-from fedsim.devices.contracts import Availability, AvailabilityModel, ComputeTime, ComputeTimes, Dropout
-from fedsim.devices.dropout import DROPOUTS, Hazard, Never
-from fedsim.devices.energy import ENERGIES, Energy, NoEnergy
-from fedsim.devices.heterogeneity import HETEROGENEITY_LAWS
+from fedsim.devices.availability.eligibility import EligibleClients as EligibleClients, Freedom as Freedom
+from fedsim.devices.availability.independent import (
+    AVAILABILITIES as AVAILABILITIES,
+    Always as Always,
+    Bernoulli as Bernoulli,
+)
+from fedsim.devices.batteries import Batteries as Batteries, EnergyDemand as EnergyDemand, Prices as Prices
+from fedsim.devices.compute import COMPUTE_TIMES as COMPUTE_TIMES, Rate as Rate, ZeroCompute as ZeroCompute
+from fedsim.devices.contracts import (
+    Availability as Availability,
+    AvailabilityModel as AvailabilityModel,
+    ComputeTime as ComputeTime,
+    ComputeTimes as ComputeTimes,
+    Dropout as Dropout,
+)
+from fedsim.devices.dropout import DROPOUTS as DROPOUTS, Hazard as Hazard, Never as Never
+from fedsim.devices.energy import ENERGIES as ENERGIES, Energy as Energy, NoEnergy as NoEnergy
+from fedsim.devices.heterogeneity import HETEROGENEITY_LAWS as HETEROGENEITY_LAWS
 from fedsim.registry import Settings, Slot
-
-__all__ = [
-    "AVAILABILITIES",
-    "COMPUTE_TIMES",
-    "DROPOUTS",
-    "ENERGIES",
-    "HETEROGENEITY_LAWS",
-    "Always",
-    "Availability",
-    "AvailabilityModel",
-    "Batteries",
-    "Bernoulli",
-    "ComputeTime",
-    "ComputeTimes",
-    "Devices",
-    "Dropout",
-    "EligibleClients",
-    "Energy",
-    "EnergyDemand",
-    "Freedom",
-    "Hazard",
-    "Never",
-    "NoEnergy",
-    "Prices",
-    "Rate",
-    "ZeroCompute",
-]
 
 
 class Devices(Settings):

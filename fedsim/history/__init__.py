@@ -2,25 +2,17 @@
 
 from typing import TYPE_CHECKING
 
-from fedsim.history.outcomes import Fate, Outcome, Phase, RoundEnd
+from fedsim.history.outcomes import Fate as Fate, Outcome as Outcome, Phase as Phase, RoundEnd as RoundEnd
 from fedsim.lazy import on_use
 
 if TYPE_CHECKING:
-    from fedsim.history.figures import draw, draw_clients, draw_durations, save
-    from fedsim.history.history import History
-    from fedsim.history.recorder import Recorder
+    from fedsim.history.figures import (
+        draw as draw,
+        draw_clients as draw_clients,
+        draw_durations as draw_durations,
+        save as save,
+    )
+    from fedsim.history.history import History as History
+    from fedsim.history.recorder import Recorder as Recorder
 else:
     __getattr__ = on_use(__name__)
-
-__all__ = [
-    "Fate",
-    "History",
-    "Outcome",
-    "Phase",
-    "Recorder",
-    "RoundEnd",
-    "draw",
-    "draw_clients",
-    "draw_durations",
-    "save",
-]

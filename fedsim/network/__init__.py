@@ -7,38 +7,76 @@ return the durations of transfers as arrays and open a `SharedMedium` on the clo
 from typing import TYPE_CHECKING
 
 from fedsim.lazy import on_use
-from fedsim.network.contracts import Directions, LinkFacts, Links, Network, Placement
-from fedsim.network.placement import PLACEMENTS
+from fedsim.network.contracts import (
+    Directions as Directions,
+    LinkFacts as LinkFacts,
+    Links as Links,
+    Network as Network,
+    Placement as Placement,
+)
+from fedsim.network.placement import PLACEMENTS as PLACEMENTS
 from fedsim.registry import Registry
 
 if TYPE_CHECKING:
-    from fedsim.network.cell.cell import Cell, Downlink, Uplink
+    from fedsim.network.cell.cell import Cell as Cell, Downlink as Downlink, Uplink as Uplink
     from fedsim.network.distributions import (
-        LATENCY_LAWS,
-        Constant,
-        Empirical,
-        LatencyLaw,
-        LogNormal,
-        Normal,
-        ShiftedExponential,
-        Zero,
+        LATENCY_LAWS as LATENCY_LAWS,
+        Constant as Constant,
+        Empirical as Empirical,
+        LatencyLaw as LatencyLaw,
+        LogNormal as LogNormal,
+        Normal as Normal,
+        ShiftedExponential as ShiftedExponential,
+        Zero as Zero,
     )
-    from fedsim.network.latency import LatencyNetwork, TwoSpeed
-    from fedsim.network.medium.cell import SHARINGS
-    from fedsim.network.medium.disciplines import Discipline
-    from fedsim.network.placement import Annulus, Disc, FromFile, Given, Hexagons
-    from fedsim.network.radio.contracts import Fading, LargeScale, PathLoss, RandomPathLoss
-    from fedsim.network.radio.fading import FADINGS, Nakagami, NoFading, Rayleigh, Rician, coherence_time_s, doppler_hz
-    from fedsim.network.radio.link_budget import CellLink
-    from fedsim.network.radio.mcs import ModulationAndCoding
-    from fedsim.network.radio.path_loss import PATH_LOSSES, FreeSpace, LogDistance
-    from fedsim.network.radio.shadowing import SHADOWINGS, CorrelatedShadowing, IndependentShadowing, Shadowing
-    from fedsim.network.radio.sites import Sites
-    from fedsim.network.radio.spectral_efficiency import RATES, RateLaw, Shannon
-    from fedsim.network.radio.tr38901.indoor import IndoorFactory, IndoorOffice
-    from fedsim.network.radio.tr38901.outdoor import UrbanMacro, UrbanMicro
-    from fedsim.network.radio.tr38901.rural import RuralMacro
-    from fedsim.network.transfers import RoutedMedium, SharedMedium, Transfer
+    from fedsim.network.latency import LatencyNetwork as LatencyNetwork, TwoSpeed as TwoSpeed
+    from fedsim.network.medium.cell import SHARINGS as SHARINGS
+    from fedsim.network.medium.disciplines import Discipline as Discipline
+    from fedsim.network.placement import (
+        Annulus as Annulus,
+        Disc as Disc,
+        FromFile as FromFile,
+        Given as Given,
+        Hexagons as Hexagons,
+    )
+    from fedsim.network.radio.contracts import (
+        Fading as Fading,
+        LargeScale as LargeScale,
+        PathLoss as PathLoss,
+        RandomPathLoss as RandomPathLoss,
+    )
+    from fedsim.network.radio.fading import (
+        FADINGS as FADINGS,
+        Nakagami as Nakagami,
+        NoFading as NoFading,
+        Rayleigh as Rayleigh,
+        Rician as Rician,
+        coherence_time_s as coherence_time_s,
+        doppler_hz as doppler_hz,
+    )
+    from fedsim.network.radio.link_budget import CellLink as CellLink
+    from fedsim.network.radio.mcs import ModulationAndCoding as ModulationAndCoding
+    from fedsim.network.radio.path_loss import (
+        PATH_LOSSES as PATH_LOSSES,
+        FreeSpace as FreeSpace,
+        LogDistance as LogDistance,
+    )
+    from fedsim.network.radio.shadowing import (
+        SHADOWINGS as SHADOWINGS,
+        CorrelatedShadowing as CorrelatedShadowing,
+        IndependentShadowing as IndependentShadowing,
+        Shadowing as Shadowing,
+    )
+    from fedsim.network.radio.sites import Sites as Sites
+    from fedsim.network.radio.spectral_efficiency import RATES as RATES, RateLaw as RateLaw, Shannon as Shannon
+    from fedsim.network.radio.tr38901.indoor import IndoorFactory as IndoorFactory, IndoorOffice as IndoorOffice
+    from fedsim.network.radio.tr38901.outdoor import UrbanMacro as UrbanMacro, UrbanMicro as UrbanMicro
+    from fedsim.network.radio.tr38901.rural import RuralMacro as RuralMacro
+    from fedsim.network.transfers import (
+        RoutedMedium as RoutedMedium,
+        SharedMedium as SharedMedium,
+        Transfer as Transfer,
+    )
 else:
     __getattr__ = on_use(__name__)
 
@@ -64,65 +102,3 @@ NETWORKS = Registry(
     },
     attributes=("requires",),
 )
-
-__all__ = [
-    "FADINGS",
-    "LATENCY_LAWS",
-    "NETWORKS",
-    "PATH_LOSSES",
-    "PLACEMENTS",
-    "RATES",
-    "SHADOWINGS",
-    "SHARINGS",
-    "Annulus",
-    "Cell",
-    "CellLink",
-    "Constant",
-    "CorrelatedShadowing",
-    "Directions",
-    "Disc",
-    "Discipline",
-    "Downlink",
-    "Empirical",
-    "Fading",
-    "FreeSpace",
-    "FromFile",
-    "Given",
-    "Hexagons",
-    "IndependentShadowing",
-    "IndoorFactory",
-    "IndoorOffice",
-    "LargeScale",
-    "LatencyLaw",
-    "LatencyNetwork",
-    "LinkFacts",
-    "Links",
-    "LogDistance",
-    "LogNormal",
-    "ModulationAndCoding",
-    "Nakagami",
-    "Network",
-    "NoFading",
-    "Normal",
-    "PathLoss",
-    "Placement",
-    "RandomPathLoss",
-    "RateLaw",
-    "Rayleigh",
-    "Rician",
-    "RoutedMedium",
-    "RuralMacro",
-    "Shadowing",
-    "Shannon",
-    "SharedMedium",
-    "ShiftedExponential",
-    "Sites",
-    "Transfer",
-    "TwoSpeed",
-    "Uplink",
-    "UrbanMacro",
-    "UrbanMicro",
-    "Zero",
-    "coherence_time_s",
-    "doppler_hz",
-]

@@ -4,68 +4,50 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from fedsim.privacy.accountant import PrivacyAccountant, SampledAccountant
-from fedsim.privacy.budget import BUDGETS, Budget, GeometricBudget, UniformBudget, UnlimitedBudget, ZetaBudget
-from fedsim.privacy.central import NoiseAtServer
-from fedsim.privacy.composition import COMPOSITION, COMPOSITIONS, Composition, PrivacyLoss, Renyi
-from fedsim.privacy.gaussian import L2ClippedGaussian
+from fedsim.privacy.accountant import PrivacyAccountant as PrivacyAccountant, SampledAccountant as SampledAccountant
+from fedsim.privacy.budget import (
+    BUDGETS as BUDGETS,
+    Budget as Budget,
+    GeometricBudget as GeometricBudget,
+    UniformBudget as UniformBudget,
+    UnlimitedBudget as UnlimitedBudget,
+    ZetaBudget as ZetaBudget,
+)
+from fedsim.privacy.central import NoiseAtServer as NoiseAtServer
+from fedsim.privacy.composition import (
+    COMPOSITION,
+    COMPOSITIONS as COMPOSITIONS,
+    Composition as Composition,
+    PrivacyLoss as PrivacyLoss,
+    Renyi as Renyi,
+)
+from fedsim.privacy.gaussian import L2ClippedGaussian as L2ClippedGaussian
 from fedsim.privacy.label_histograms import (
-    LABEL_HISTOGRAMS,
-    ExactHistograms,
-    LabelHistograms,
-    LaplaceCounts,
-    LaplaceShares,
+    LABEL_HISTOGRAMS as LABEL_HISTOGRAMS,
+    ExactHistograms as ExactHistograms,
+    LabelHistograms as LabelHistograms,
+    LaplaceCounts as LaplaceCounts,
+    LaplaceShares as LaplaceShares,
 )
 from fedsim.privacy.mechanisms import (
     MECHANISM,
-    MECHANISMS,
-    CalibratedNoise,
-    CoordinateClampLaplace,
-    L1ClippedLaplace,
-    Mechanism,
-    NoisesStatistics,
-    StatedNoise,
-    TellsClipping,
+    MECHANISMS as MECHANISMS,
+    CalibratedNoise as CalibratedNoise,
+    CoordinateClampLaplace as CoordinateClampLaplace,
+    L1ClippedLaplace as L1ClippedLaplace,
+    Mechanism as Mechanism,
+    NoisesStatistics as NoisesStatistics,
+    StatedNoise as StatedNoise,
+    TellsClipping as TellsClipping,
 )
-from fedsim.privacy.releases import ReleaseFacts
-from fedsim.privacy.side_information import SIDE_INFORMATIONS, ExactNumbers, LaplaceNumbers, SideInformation
+from fedsim.privacy.releases import ReleaseFacts as ReleaseFacts
+from fedsim.privacy.side_information import (
+    SIDE_INFORMATIONS as SIDE_INFORMATIONS,
+    ExactNumbers as ExactNumbers,
+    LaplaceNumbers as LaplaceNumbers,
+    SideInformation as SideInformation,
+)
 from fedsim.registry import Settings, Slot
-
-__all__ = [
-    "BUDGETS",
-    "COMPOSITIONS",
-    "LABEL_HISTOGRAMS",
-    "MECHANISMS",
-    "SIDE_INFORMATIONS",
-    "Budget",
-    "CalibratedNoise",
-    "Composition",
-    "CoordinateClampLaplace",
-    "ExactHistograms",
-    "ExactNumbers",
-    "GeometricBudget",
-    "L1ClippedLaplace",
-    "L2ClippedGaussian",
-    "LabelHistograms",
-    "LaplaceCounts",
-    "LaplaceNumbers",
-    "LaplaceShares",
-    "Mechanism",
-    "NoiseAtServer",
-    "NoisesStatistics",
-    "Privacy",
-    "PrivacyAccountant",
-    "PrivacyLoss",
-    "ReleaseFacts",
-    "Renyi",
-    "SampledAccountant",
-    "SideInformation",
-    "StatedNoise",
-    "TellsClipping",
-    "UniformBudget",
-    "UnlimitedBudget",
-    "ZetaBudget",
-]
 
 
 class Privacy(Settings):

@@ -13,65 +13,30 @@ Examples
 from typing import TYPE_CHECKING
 
 from fedsim.lazy import on_use
-from fedsim.rounds.effects.contract import Effect, Limit, Never
-from fedsim.rounds.effects.faults.settings import Faults
-from fedsim.rounds.effects.kinds import EFFECTS, EffectSettings
-from fedsim.rounds.hierarchy.backhaul import BACKHAULS
-from fedsim.rounds.hierarchy.cloud_rules import CLOUD_RULES
-from fedsim.rounds.hierarchy.grouping import GROUPINGS
-from fedsim.rounds.hierarchy.settings import Edges, Hierarchy
+from fedsim.rounds.effects.contract import Effect as Effect, Limit as Limit, Never as Never
+from fedsim.rounds.effects.faults.settings import Faults as Faults
+from fedsim.rounds.effects.kinds import EFFECTS as EFFECTS, EffectSettings as EffectSettings
+from fedsim.rounds.hierarchy.backhaul import BACKHAULS as BACKHAULS
+from fedsim.rounds.hierarchy.cloud_rules import CLOUD_RULES as CLOUD_RULES
+from fedsim.rounds.hierarchy.grouping import GROUPINGS as GROUPINGS
+from fedsim.rounds.hierarchy.settings import Edges as Edges, Hierarchy as Hierarchy
 from fedsim.rounds.policies.contracts import (
-    POLICIES,
-    AsynchronousPolicy,
-    RoundPolicy,
-    SynchronousPolicy,
+    POLICIES as POLICIES,
+    AsynchronousPolicy as AsynchronousPolicy,
+    RoundPolicy as RoundPolicy,
+    SynchronousPolicy as SynchronousPolicy,
 )
-from fedsim.rounds.policies.deadline import Deadline, WaitForAll
-from fedsim.rounds.policies.late import LATE, Cancel, LateRule
-from fedsim.rounds.policies.round import PastRounds, Round
-from fedsim.rounds.policies.server_port import ServerPort, ServerTraits
+from fedsim.rounds.policies.deadline import Deadline as Deadline, WaitForAll as WaitForAll
+from fedsim.rounds.policies.late import LATE as LATE, Cancel as Cancel, LateRule as LateRule
+from fedsim.rounds.policies.round import PastRounds as PastRounds, Round as Round
+from fedsim.rounds.policies.server_port import ServerPort as ServerPort, ServerTraits as ServerTraits
 
 if TYPE_CHECKING:
-    from fedsim.rounds.run import Run
-    from fedsim.rounds.server.context import ServerContext
-    from fedsim.rounds.server.evaluations import EvaluationPlan
-    from fedsim.rounds.server.server import Progress, Server, StoppingCriteria
-    from fedsim.rounds.server.view import Knowledge
-    from fedsim.rounds.workload import Workload
+    from fedsim.rounds.run import Run as Run
+    from fedsim.rounds.server.context import ServerContext as ServerContext
+    from fedsim.rounds.server.evaluations import EvaluationPlan as EvaluationPlan
+    from fedsim.rounds.server.server import Progress as Progress, Server as Server, StoppingCriteria as StoppingCriteria
+    from fedsim.rounds.server.view import Knowledge as Knowledge
+    from fedsim.rounds.workload import Workload as Workload
 else:
     __getattr__ = on_use(__name__)
-
-__all__ = [
-    "BACKHAULS",
-    "CLOUD_RULES",
-    "EFFECTS",
-    "GROUPINGS",
-    "LATE",
-    "POLICIES",
-    "AsynchronousPolicy",
-    "Cancel",
-    "Deadline",
-    "Edges",
-    "Effect",
-    "EffectSettings",
-    "EvaluationPlan",
-    "Faults",
-    "Hierarchy",
-    "Knowledge",
-    "LateRule",
-    "Limit",
-    "Never",
-    "PastRounds",
-    "Progress",
-    "Round",
-    "RoundPolicy",
-    "Run",
-    "Server",
-    "ServerContext",
-    "ServerPort",
-    "ServerTraits",
-    "StoppingCriteria",
-    "SynchronousPolicy",
-    "WaitForAll",
-    "Workload",
-]

@@ -4,54 +4,31 @@ from typing import TYPE_CHECKING, Final
 
 from fedsim.lazy import on_use
 from fedsim.registry import Registry
-from fedsim.selectors.adapter import SelectorInfo, SelectorPort
-from fedsim.selectors.baselines import All, Uniform
+from fedsim.selectors.adapter import SelectorInfo as SelectorInfo, SelectorPort as SelectorPort
+from fedsim.selectors.baselines import All as All, Uniform as Uniform
 from fedsim.selectors.contracts import (
-    Allocation,
-    Answers,
-    Cohort,
-    OracleView,
-    Probe,
-    PublishedSelector,
-    Reports,
-    RoundView,
-    Sampling,
-    Selector,
+    Allocation as Allocation,
+    Answers as Answers,
+    Cohort as Cohort,
+    OracleView as OracleView,
+    Probe as Probe,
+    PublishedSelector as PublishedSelector,
+    Reports as Reports,
+    RoundView as RoundView,
+    Sampling as Sampling,
+    Selector as Selector,
 )
-from fedsim.selectors.questions import RandomizedResponse
+from fedsim.selectors.questions import RandomizedResponse as RandomizedResponse
 
 if TYPE_CHECKING:
-    from fedsim.selectors.baselines import Fastest
-    from fedsim.selectors.fedsuv.fedsuv import FedSuv
-    from fedsim.selectors.oort.fedscale import OortFedScale
-    from fedsim.selectors.oort.oort import Oort
-    from fedsim.selectors.pause.pause import Pause
+    from fedsim.selectors.baselines import Fastest as Fastest
+    from fedsim.selectors.fedsuv.fedsuv import FedSuv as FedSuv
+    from fedsim.selectors.oort.fedscale import OortFedScale as OortFedScale
+    from fedsim.selectors.oort.oort import Oort as Oort
+    from fedsim.selectors.pause.pause import Pause as Pause
 else:
     __getattr__ = on_use(__name__)
 
-__all__ = [
-    "SELECTORS",
-    "All",
-    "Allocation",
-    "Answers",
-    "Cohort",
-    "Fastest",
-    "FedSuv",
-    "Oort",
-    "OortFedScale",
-    "OracleView",
-    "Pause",
-    "Probe",
-    "PublishedSelector",
-    "RandomizedResponse",
-    "Reports",
-    "RoundView",
-    "Sampling",
-    "Selector",
-    "SelectorInfo",
-    "SelectorPort",
-    "Uniform",
-]
 
 SELECTORS: Final = Registry(
     "selector",

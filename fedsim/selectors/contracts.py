@@ -20,21 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
-from fedsim.selectors.cohorts import Allocation, Cohort, Sampling
-from fedsim.selectors.questions import Answers, Probe
-
-__all__ = [
-    "Allocation",
-    "Answers",
-    "Cohort",
-    "OracleView",
-    "Probe",
-    "PublishedSelector",
-    "Reports",
-    "RoundView",
-    "Sampling",
-    "Selector",
-]
+from fedsim.selectors.cohorts import Allocation as Allocation, Cohort as Cohort, Sampling as Sampling
+from fedsim.selectors.questions import Answers as Answers, Probe as Probe
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,7 @@ from pydantic import BaseModel
 import fedsim
 from fedsim.answers import Contract
 from fedsim.cli.kinds import catalogues
+from fedsim.lazy import names_of
 from fedsim.learning import TrainingRun
 from fedsim.learning.steps.contracts import Message, Sender, StepRun
 from fedsim.network.graph.access import AccessRun
@@ -63,7 +64,7 @@ class Member:
 
 def exported() -> list[Any]:
     rooms = [importlib.import_module(door) for door in DOORS]
-    return [getattr(room, name) for room in rooms for name in room.__all__]
+    return [getattr(room, name) for room in rooms for name in names_of(room.__name__)]
 
 
 @functools.cache

@@ -5,7 +5,10 @@ try:
 except ImportError as error:
     raise ImportError("fedsim.bridges.flower needs Flower: pip install 'fedsim-des[flower]'", name="flwr") from error
 
-from fedsim.bridges.flower.foresight import Expected, Foresight, FromInstruction, FromReplies
-from fedsim.bridges.flower.grid import SimulatedGrid
-
-__all__ = ["Expected", "Foresight", "FromInstruction", "FromReplies", "SimulatedGrid"]
+from fedsim.bridges.flower.foresight import (
+    Expected as Expected,
+    Foresight as Foresight,
+    FromInstruction as FromInstruction,
+    FromReplies as FromReplies,
+)
+from fedsim.bridges.flower.grid import SimulatedGrid as SimulatedGrid

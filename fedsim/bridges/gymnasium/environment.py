@@ -28,9 +28,9 @@ class Shown(Uniform):
 
     def __init__(self, cohort: int, losses: bool = False, features: bool = False) -> None:
         super().__init__(cohort)
-        self.needs, self.uses_features = ("loss",) * losses, features
         sent = ["a number up per update"] * losses + ["three numbers up per client once"] * features
-        self.communication = ", and ".join(sent)
+        # Other selectors say it of their class.
+        vars(self).update(needs=("loss",) * losses, uses_features=features, communication=", and ".join(sent))
 
 
 SHOWN: tuple[Column, ...] = ("samples", "participations", "last_duration_s")

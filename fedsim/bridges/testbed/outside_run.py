@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedsim.arrays import FloatArray
-from fedsim.bridges.testbed.cohorts import checked_cohort, checked_statement
+from fedsim.bridges.testbed.checks import checked_cohort, checked_statement
 from fedsim.bridges.testbed.reported import Key, ReportedLearner
 from fedsim.bridges.testbed.stated import Stated, StatedComputeTimes, StatedWorkload
 from fedsim.bridges.testbed.stepping import Stepping

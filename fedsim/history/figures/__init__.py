@@ -2,12 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from fedsim.history.figures.curves import draw
-from fedsim.history.figures.durations import draw_durations
-from fedsim.history.figures.fairness import draw_clients
-from fedsim.history.figures.writing import save
+from fedsim.history.figures.curves import draw as draw
+from fedsim.history.figures.durations import draw_durations as draw_durations
+from fedsim.history.figures.fairness import draw_clients as draw_clients
+from fedsim.history.figures.writing import save as save
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["Figure", "draw", "draw_clients", "draw_durations", "save"]
+    from matplotlib.figure import Figure as Figure

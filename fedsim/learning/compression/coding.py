@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from fedsim.arrays import Vector
+from fedsim.arrays import FloatArray
 
 Coding = Literal["fixed", "entropy"]
 """Lengths of numbers in a message: the same for each, or short ones for frequent values."""
@@ -50,7 +50,7 @@ def bits_of_places(count: int, size: int) -> float:
     return subsets / math.log(2)
 
 
-def entropy_of(message: Vector) -> float:
+def entropy_of(message: FloatArray) -> float:
     """Return the bits a number that an arithmetic code of a message with few values takes."""
     _, counts = np.unique(message, return_counts=True)
     share = counts / max(1, message.size)

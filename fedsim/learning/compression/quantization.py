@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from fedsim.arrays import Vector, Whole
+from fedsim.arrays import FloatArray, Vector, Whole
 from fedsim.learning.compression.coding import BitsPerNumber, Coding, bits_of_levels, entropy_of
 from fedsim.learning.compression.compressors import Compressor
 from fedsim.units import BITS_PER_FLOAT32
@@ -83,27 +83,30 @@ class QSGD(Compressor):
 
     def measured_bits(self, update: Vector, tensors: Sequence[int], rng: np.random.Generator) -> float:
         """Return the bits a number that an arithmetic code of an update's levels takes, without the norms."""
-        found = self.compress(update, tensors, rng)
-        parts = [found[first:end] for first, end in pairwise(self._starts(tensors))]
-        return sum(part.size * entropy_of(part) for part in parts) / max(1, found.size)
+        levels, _ = self._levels(update, tensors, rng)
+        parts: list[FloatArray] = np.split(levels, np.cumsum(tensors)[:-1])
+        return sum((part.size * entropy_of(part) for part in parts), 0.0) / max(1, levels.size)
 
     def compress(self, update: Vector, tensors: Sequence[int], rng: np.random.Generator) -> Vector:
         """Return the rounded update, shape (p,); a bucket with a number that is not finite becomes NaN."""
-        draws = rng.random(update.size)
-        found = np.empty_like(update)
+        levels, steps = self._levels(update, tensors, rng)
         with np.errstate(over="ignore", invalid="ignore"):
-            for first, end in pairwise(self._starts(tensors)):
-                found[first:end] = self._rounded(update[first:end].astype(np.float64), draws[first:end])
-        return found
+            return np.asarray(levels * steps, dtype=np.float32)
 
-    def _rounded(self, values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], draws: object) -> Vector:
-        size = np.abs(values)
-        exact = np.sqrt(np.square(values).sum()) if self.norm == "l2" else size.max()
-        norm = np.float32(exact)
-        if norm == 0:
-            return np.zeros(values.size, dtype=np.float32)
-        level = np.floor(np.minimum(size * (self.levels / float(norm)), self.levels) + draws)
-        return np.asarray(np.copysign(level, values) * (float(norm) / self.levels), dtype=np.float32)
+    def _levels(
+        self, update: Vector, tensors: Sequence[int], rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the level of each number, with its sign, and the width of its bucket's levels, shape (p,) each."""
+        levels, steps, draws = np.zeros(update.size), np.zeros(update.size), rng.random(update.size)
+        for first, end in pairwise(self._starts(tensors)):
+            values: FloatArray = update[first:end].astype(np.float64)
+            size = np.abs(values)
+            with np.errstate(over="ignore", invalid="ignore"):
+                norm = float(np.float32(np.sqrt(np.square(values).sum()) if self.norm == "l2" else size.max()))
+                if norm != 0:
+                    level = np.floor(np.minimum(size * (self.levels / norm), self.levels) + draws[first:end])
+                    levels[first:end], steps[first:end] = np.copysign(level, values), norm / self.levels
+        return levels, steps
 
     def _deviation(self, size: int) -> float:
         if self.norm == "l2" or size < 3:

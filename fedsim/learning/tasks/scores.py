@@ -14,7 +14,7 @@ from fedsim.errors import ScenarioError
 from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.generators import own_generators
 from fedsim.learning.tasks.contracts import METRIC, Task
-from fedsim.learning.tasks.of_labels import Accuracy, Classification
+from fedsim.learning.tasks.of_labels import Classification
 
 ACCURACY: Final = "accuracy"
 """The metric that has a column of its own."""
@@ -35,8 +35,6 @@ class Scores:
         self._places = [slice(int(start), int(stop)) for start, stop in itertools.pairwise(ends)]
         self.width = 1 + int(ends[-1])
         self._own = not all(is_builtin(type(one)) for one in task.metrics)
-        # Accuracy and the number of samples give its one sum, so that records stay small.
-        self._short = tuple(type(one) for one in task.metrics) == (Accuracy,)
 
     def evaluation(self, totals: FloatArray, samples: int) -> Evaluation:
         loss, sums = float(totals[0]) / samples, totals[1:]
@@ -48,15 +46,10 @@ class Scores:
         return Evaluation(found.get(ACCURACY, float("nan")), loss, found, tuple(sums.tolist()), samples)
 
     def record(self, evaluation: Evaluation) -> dict[str, float]:
-        sums = () if self._short else evaluation.sums
-        kept = {str(number): total for number, total in enumerate(sums)}
+        kept = {str(number): total for number, total in enumerate(evaluation.sums)}
         return {"accuracy": evaluation.accuracy, "loss": evaluation.loss, **kept}
 
     def of_record(self, record: Mapping[str, float], samples: int) -> Evaluation:
-        if self._short:
-            right = float(round(record["accuracy"] * samples)) if np.isfinite(record["accuracy"]) else float("nan")
-            known = {ACCURACY: record["accuracy"]}
-            return Evaluation(record["accuracy"], record["loss"], known, (right,), samples)
         if self.width > 1 and "0" not in record:  # of an executor of the user's own that gives no sums
             return Evaluation(record["accuracy"], record["loss"])
         sums = np.array([record[str(number)] for number in range(self.width - 1)])

@@ -9,10 +9,8 @@ from simpy import Environment, Event
 from fedsim.arrays import FloatArray
 from fedsim.clock import call_after
 from fedsim.network.topology.faded_links import LinkFading
-from fedsim.network.topology.flow_state import FlowState, Route
+from fedsim.network.topology.flow_state import FlowState, Route as Route
 from fedsim.network.transfers import Transfer
-
-__all__ = ["Fluid", "FluidTransfer", "Route"]
 
 
 class FluidTransfer(Transfer):

@@ -1,5 +1,6 @@
 """Omniglot: characters of many alphabets by the people who drew them."""
 
+import io
 import re
 import zipfile
 from pathlib import Path
@@ -10,11 +11,11 @@ from pydantic import Field
 
 from fedsim.errors import DataError
 from fedsim.inputs.files import check_file
-from fedsim.learning.data.datasets import Dataset
-from fedsim.learning.data.images.png import read_drawing
+from fedsim.learning.data.datasets import Dataset, Images
 from fedsim.learning.data.in_files import InFiles, form_of, parted
 
 _MAX_BYTES: Final = 1 << 26
+_LARGEST: Final = 1 << 16
 _SIDE: Final = 105
 _DRAWING: Final = re.compile(r"[^/]+/([^/]+)/(character\d+)/\d+_(\d\d)\.png")
 
@@ -52,9 +53,22 @@ class Omniglot(InFiles):
         path = check_file(place / self.where(), _MAX_BYTES, DataError)
         with form_of(path, "an archive of Omniglot's"), zipfile.ZipFile(path) as archive:
             known = filter(None, map(_DRAWING.fullmatch, sorted({*archive.namelist()})))
-            drawings = {drawing.groups(): read_drawing(archive, drawing.string, _SIDE, self.side) for drawing in known}
+            drawings = {drawing.groups(): _drawing(archive, drawing.string, _SIDE, self.side) for drawing in known}
             images = np.stack([*drawings.values()])
         characters = [f"{alphabet}/{character}" for alphabet, character, _ in drawings]
         users = [f"{alphabet}/{drawer}" for alphabet, _, drawer in drawings]
         train = np.array([int(drawer) % 5 != 0 for *_, drawer in drawings], dtype=bool)
         return parted(path, images, characters, train, users, pixel_max=255)
+
+
+def _drawing(archive: zipfile.ZipFile, name: str, whole: int, side: int) -> Images:
+    """Return a square drawing in grey, shape (side, side, 1), made smaller by means of what falls into one pixel."""
+    from PIL import Image
+
+    if archive.getinfo(name).file_size > _LARGEST:
+        raise ValueError(f"{name} has more than {_LARGEST} bytes")
+    with Image.open(io.BytesIO(archive.read(name)), formats=["PNG"]) as image:
+        if image.size != (whole, whole):
+            raise ValueError(f"a drawing of {image.size[0]} x {image.size[1]}; allowed: {whole} x {whole}")
+        small = image.convert("L").resize((side, side), Image.Resampling.BOX)
+    return np.asarray(small, dtype=np.uint8)[..., None]
