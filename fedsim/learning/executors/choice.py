@@ -79,9 +79,10 @@ class ExecutorChoice:
         return cls.of(used.kind, used.device, cast(Precision, used.precision), used.fast)
 
     def build(self, setup: TrainingSetup) -> Executor:
-        return self.prepare(setup).executor
+        return self.prepare(setup)[0]
 
-    def prepare(self, setup: TrainingSetup, samples: IntArray | None = None) -> "Prepared":
+    def prepare(self, setup: TrainingSetup, samples: IntArray | None = None) -> tuple[Executor, ExecutorUsed]:
+        """Return a fresh executor, and its description."""
         make = _load(self.executor) if isinstance(self.executor, str) else self.executor
         expected = None
         if samples is not None and self.rounds is not None:
@@ -97,7 +98,7 @@ class ExecutorChoice:
         if not (isinstance(most, int) and most >= 1):
             raise ContractError(f"{name}.max_batch: {most!r} is not allowed; it must be at least 1")
         made = EXECUTOR.checked(made, executor=EXECUTOR.name_of(made))
-        return Prepared(made, ExecutorUsed(kind, device, self.precision, fingerprint, self.fast))
+        return made, ExecutorUsed(kind, device, self.precision, fingerprint, self.fast)
 
     @property
     def kind(self) -> str:
@@ -116,14 +117,6 @@ class _Chosen(Protocol):
     kind: str
     device: str
     executor: Executor
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A fresh executor, and its description."""
-
-    executor: Executor
-    used: ExecutorUsed
 
 
 def _load(kind: str) -> MakeExecutor:
