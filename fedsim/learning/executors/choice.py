@@ -4,7 +4,7 @@ import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, Self, cast, get_args
+from typing import Any, Final, Self, cast, get_args
 
 from pydantic_core import PydanticCustomError
 
@@ -90,7 +90,7 @@ class ExecutorChoice:
         made: Executor = make(replace(setup, precision=self.precision, fast=self.fast, expected=expected), self.device)
         kind, device = self.kind, self.device
         if kind == AUTO:
-            chosen = cast(_Chosen, made)
+            chosen = cast(Any, made)  # which says so of the one that it has chosen
             kind, device, made = chosen.kind, chosen.device, chosen.executor
         name, fingerprint, most = type(made).__name__, cast(object, made.fingerprint), cast(object, made.max_batch)
         if not (isinstance(fingerprint, str) and fingerprint):
@@ -109,14 +109,6 @@ class ExecutorChoice:
             self.executor if inspect.isroutine(self.executor) or inspect.isclass(self.executor) else type(self.executor)
         )
         return f"{owner.__module__}:{owner.__qualname__}"
-
-
-class _Chosen(Protocol):
-    """What the executor "auto" says of the one that it has chosen."""
-
-    kind: str
-    device: str
-    executor: Executor
 
 
 def _load(kind: str) -> MakeExecutor:
