@@ -137,16 +137,16 @@ def _built(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> t
         with one_thread(setup):
             check_fit(setup)
             layout = build_flat(setup.model, setup.data.shape, setup.outputs, setup.seed).layout
-        prepared = choice.prepare(setup, samples)
+        executor, used = choice.prepare(setup, samples)
         behaviour = OF_FEDSIM
         if trains_by_own_code(setup):
             with one_thread(setup):
                 behaviour = behaviour_of_training(setup, layout, opened)
-    executor, ratios = prepared.executor, ALGORITHM.checked(setup.algorithm).ratios
+    ratios = ALGORITHM.checked(setup.algorithm).ratios
     narrow = narrow_models(setup.model, layout, setup.data.shape, setup.outputs, setup.seed, ratios)
     kernels = "".join(f" {name}={os.environ[name]}" for name in _OF_KERNELS if os.environ.get(name))
     bits_of = f"fedsim {release()} {numerics()}{kernels}"
-    return Blueprint(layout, bits_of, prepared.used, executor.max_batch, narrow, behaviour), executor
+    return Blueprint(layout, bits_of, used, executor.max_batch, narrow, behaviour), executor
 
 
 def _of_fedsim(choice: ExecutorChoice) -> bool:

@@ -4,7 +4,7 @@ import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, Self, cast, get_args
+from typing import Any, Final, Self, cast, get_args
 
 from pydantic_core import PydanticCustomError
 
@@ -79,9 +79,10 @@ class ExecutorChoice:
         return cls.of(used.kind, used.device, cast(Precision, used.precision), used.fast)
 
     def build(self, setup: TrainingSetup) -> Executor:
-        return self.prepare(setup).executor
+        return self.prepare(setup)[0]
 
-    def prepare(self, setup: TrainingSetup, samples: IntArray | None = None) -> "Prepared":
+    def prepare(self, setup: TrainingSetup, samples: IntArray | None = None) -> tuple[Executor, ExecutorUsed]:
+        """Return a fresh executor, and its description."""
         make = _load(self.executor) if isinstance(self.executor, str) else self.executor
         expected = None
         if samples is not None and self.rounds is not None:
@@ -89,7 +90,7 @@ class ExecutorChoice:
         made: Executor = make(replace(setup, precision=self.precision, fast=self.fast, expected=expected), self.device)
         kind, device = self.kind, self.device
         if kind == AUTO:
-            chosen = cast(_Chosen, made)
+            chosen = cast(Any, made)  # which says so of the one that it has chosen
             kind, device, made = chosen.kind, chosen.device, chosen.executor
         name, fingerprint, most = type(made).__name__, cast(object, made.fingerprint), cast(object, made.max_batch)
         if not (isinstance(fingerprint, str) and fingerprint):
@@ -97,7 +98,7 @@ class ExecutorChoice:
         if not (isinstance(most, int) and most >= 1):
             raise ContractError(f"{name}.max_batch: {most!r} is not allowed; it must be at least 1")
         made = EXECUTOR.checked(made, executor=EXECUTOR.name_of(made))
-        return Prepared(made, ExecutorUsed(kind, device, self.precision, fingerprint, self.fast))
+        return made, ExecutorUsed(kind, device, self.precision, fingerprint, self.fast)
 
     @property
     def kind(self) -> str:
@@ -108,22 +109,6 @@ class ExecutorChoice:
             self.executor if inspect.isroutine(self.executor) or inspect.isclass(self.executor) else type(self.executor)
         )
         return f"{owner.__module__}:{owner.__qualname__}"
-
-
-class _Chosen(Protocol):
-    """What the executor "auto" says of the one that it has chosen."""
-
-    kind: str
-    device: str
-    executor: Executor
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A fresh executor, and its description."""
-
-    executor: Executor
-    used: ExecutorUsed
 
 
 def _load(kind: str) -> MakeExecutor:

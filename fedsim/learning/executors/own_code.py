@@ -28,12 +28,6 @@ _FUNCTIONS: Final = (type, types.FunctionType)
 _CONSTANT: Final = (int, float, bool, str, bytes, complex, type(None), torch.dtype, torch.device, *_FUNCTIONS)
 
 
-def has_own_code(setup: TrainingSetup, module: nn.Module) -> bool:
-    """Return whether code of a user's runs in a training or an evaluation."""
-    parts = (setup.task, setup.algorithm, *setup.task.metrics)
-    return not all(is_builtin(type(one)) for one in parts) or any(map(is_own_layer, module.modules()))
-
-
 class Sandbox:
     """State of one module outside its flat vector, as it was when the module was built."""
 
@@ -148,8 +142,10 @@ class Sandbox:
 
 def sandbox_of(setup: TrainingSetup, flat: FlatModule) -> Sandbox | None:
     """Return the sandbox of a module; none where no code of a user's takes part."""
-    own = has_own_code(setup, flat.module)
-    return Sandbox(flat, own_name(setup.model) or type(setup.model).__name__) if own else None
+    parts = (setup.task, setup.algorithm, *setup.task.metrics)
+    if all(is_builtin(type(one)) for one in parts) and not any(map(is_own_layer, flat.module.modules())):
+        return None
+    return Sandbox(flat, own_name(setup.model) or type(setup.model).__name__)
 
 
 def _is_constant(value: Any) -> bool:

@@ -55,18 +55,18 @@ class ProcessesExecutor(SpreadingExecutor):
             _DATA[id(setup.data)] = in_shared_memory(setup.data)
             weakref.finalize(setup.data, _DATA.pop, id(setup.data), None)
         settings = in_shared_memory(pickle.PickleBuffer(content))
-        self._sent = worker.Sent(next(_NUMBERS), settings, _DATA[id(setup.data)])
+        self._made_of = next(_NUMBERS), settings, _DATA[id(setup.data)]
 
     def _computed(self, jobs: Sequence[Any], costs: Sequence[float]) -> list[Any]:
         """Return the results of all jobs; this process takes jobs too, from the short end."""
         if self.workers == 1:
             return self._trainer.computed(jobs)
         models, places = unlike(jobs)
-        segment, bare = in_shared_memory(models), [job._replace(base=NO_MODEL) for job in jobs]
+        stored, bare = in_shared_memory(models), [job._replace(base=NO_MODEL) for job in jobs]
 
         def there(share: Sequence[int]) -> Future[Any]:
-            asked = self._sent, [bare[i] for i in share], [places[i] for i in share], segment
-            return _pool(self.workers - 1).submit(worker.compute, *asked)
+            asked = [bare[i] for i in share], [places[i] for i in share], stored
+            return _pool(self.workers - 1).submit(worker.compute, *self._made_of, *asked)
 
         def here(index: int) -> Any:
             return self._trainer.compute(jobs[index], index)

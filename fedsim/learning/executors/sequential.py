@@ -99,21 +99,19 @@ class SequentialExecutor(SpreadingExecutor):
         threads = min(threads, count)
         if threads < 2:
             return self.trainer.computed(items)
-        while len(self._trainers) < threads:
-            self._trainers.append(Trainer(self._run, self._device))
-        free: SimpleQueue[Trainer] = SimpleQueue()
-        for trainer in self._trainers[:threads]:
-            free.put(trainer)
-
-        def there(share: Sequence[int]) -> list[Any]:
-            trainer = free.get()
-            try:
-                return [trainer.compute(items[i], i, seeds=False) for i in share]
-            finally:
+        with self.trainer.turn(), ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            self._trainers += [Trainer(self._run, self._device) for _ in range(threads - len(self._trainers))]
+            free: SimpleQueue[Trainer] = SimpleQueue()
+            for trainer in self._trainers[:threads]:
                 free.put(trainer)
 
-        pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
-        with self.trainer.turn(), pool:
+            def there(share: Sequence[int]) -> list[Any]:
+                trainer = free.get()
+                try:
+                    return [trainer.compute(items[i], i, seeds=False) for i in share]
+                finally:
+                    free.put(trainer)
+
             if is_training:  # of what threads draw in turn with ``fast``
                 seed_generators(int(copy.deepcopy(items[0].rng).integers(2**63)), every=False)
             # In shares of one, so that an interrupt or a failure waits for trainings that have begun alone.

@@ -22,7 +22,13 @@ NO_MODEL: Final = np.empty(0, dtype=np.float32)
 
 
 class SpreadingExecutor(ABC):
-    """Trains and evaluates by workers: threads, processes or actors."""
+    """Trains and evaluates by workers: threads, processes or actors.
+
+    Parameters
+    ----------
+    setup : TrainingSetup
+    device : where the workers compute, in torch's words
+    """
 
     fingerprint: str
     max_batch: int

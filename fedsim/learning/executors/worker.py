@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 import torch
 
@@ -74,24 +74,19 @@ def packed(setup: TrainingSetup, wanted: str, executor: str) -> bytes:
         ) from error
 
 
-class Sent(NamedTuple):
-    """What the workers of a run are made of: the number of the run, and in shared memory its settings and data."""
-
-    number: int
-    settings: Shared
-    data: Shared
-
-
 _WORKERS: Final[dict[int, Worker]] = {}
 """Of this process, by the numbers of their runs."""
 
 
-def compute(sent: Sent, jobs: Sequence[Any], places: Sequence[int], models: Shared) -> list[Any] | Failed:
-    if sent.number not in _WORKERS:
+def compute(
+    number: int, settings: Shared, data: Shared, jobs: Sequence[Any], places: Sequence[int], models: Shared
+) -> list[Any] | Failed:
+    """Return what jobs of the run of a number give, whose settings, data and models lie in shared memory."""
+    if number not in _WORKERS:
         while len(_WORKERS) >= _MOST_SETUPS:
             del _WORKERS[next(iter(_WORKERS))]
-        _WORKERS[sent.number] = Worker(sent.settings.thing(), sent.data.thing())
-    return _WORKERS[sent.number].compute(jobs, places, *models.thing())
+        _WORKERS[number] = Worker(settings.thing(), data.thing())
+    return _WORKERS[number].compute(jobs, places, *models.thing())
 
 
 def begin(path: Sequence[str]) -> None:

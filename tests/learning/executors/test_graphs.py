@@ -16,7 +16,8 @@ from tests.support.families import by_default
 from tests.support.plain_loop import BRANCHING, Convolutions, Dropping, bits
 from tests.support.tiny_images import Tiny
 
-DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))]
+gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+DEVICES = ["cpu", pytest.param("cuda", marks=gpu)]
 SIZES = (20, 7, 33, 2, 14, 9)
 LOCALS = {
     "sgd": LocalTraining(learning_rate=0.1, batch_size=8, epochs=2),
@@ -69,9 +70,6 @@ def test_bits_are_those_of_eager_steps(device, model, local, precision):
 def test_what_cannot_be_recorded_is_refused(device, words):
     with pytest.raises(FedsimError, match=words):
         GraphsExecutor(TrainingSetup(MLP(), Tiny().load(), LocalTraining(), 0), device)
-
-
-gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 
 
 @gpu

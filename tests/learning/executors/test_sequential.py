@@ -150,8 +150,7 @@ def test_after_a_failure_no_thread_begins_another_training(monkeypatch, tiny):
 
 def test_a_look_at_what_a_model_draws_leaves_its_buffers(monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
-    norm = SequentialExecutor(TrainingSetup(Convolutions(), Tiny(side=9).load(), LocalTraining(), seed=0)).flat.module[
-        1
-    ]
+    setup = TrainingSetup(Convolutions(), Tiny(side=9).load(), LocalTraining(), seed=0)
+    norm = SequentialExecutor(setup).flat.module[1]
     assert norm.running_mean.tolist() == [0.0] * 3
     assert norm.num_batches_tracked == 0

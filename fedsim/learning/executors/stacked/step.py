@@ -156,7 +156,7 @@ def refused_unless_mapped() -> Iterator[None]:
     """Refuse a model with which torch's mapping over clients, or the replay of what it has called, fails."""
     try:
         yield
-    except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
+    except (RuntimeError, TypeError, ValueError, NotImplementedError, SyntaxError) as error:
         raise FedsimError(
             f"learning.model: torch cannot map this module over clients ({error}); allowed with the executor "
             "'stacked': modules (and a learning.task) without branches on values; any with 'sequential'"

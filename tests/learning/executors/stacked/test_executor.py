@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings, strategies as st
 
 from fedsim.errors import FedsimError
@@ -27,6 +28,7 @@ def shown(layer, scores):
 
 
 BY_SIZE = Ending(function=lambda _, scores: scores * (1.5 if len(scores) % 2 else 1.0))
+DRAWING = Ending(function=lambda _, scores: scores + torch.randn(scores.shape, generator=torch.Generator()))
 
 
 def setup_of(model=None, local=SGD, **options):
@@ -159,6 +161,7 @@ def test_bfloat16_is_near_float32_and_says_so():
     [
         ({"local": LocalTraining(batch_size=10**6)}, r"batch_size: 1000000 is not allowed.*at most 233016 of these"),
         ({"model": BRANCHING}, r"learning\.model: torch cannot map this module over clients"),
+        ({"model": DRAWING}, r"learning\.model: torch cannot map this module over clients \(invalid syntax"),
     ],
 )
 def test_batches_without_end_and_models_with_branches_are_refused(options, message):
