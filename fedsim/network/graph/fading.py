@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.network.radio.channel import LAST_BLOCK, MOST_BLOCKS
 from fedsim.network.radio.contracts import Fading
 from fedsim.network.radio.selectivity import BandRates
@@ -94,8 +94,8 @@ class AccessFading:
             if drawn is not None:
                 self._client[links[:, way]], self._way[links[:, way]] = np.arange(len(links)), way
 
-    def fades(self, link: int) -> bool:
-        return link < self._way.size and bool(self._way[link] >= 0)
+    def fades(self, link: IntArray) -> BoolArray:
+        return np.asarray(np.append(self._way, -1)[np.minimum(link, self._way.size)] >= 0)
 
     def ratios(self, link: IntArray, block: IntArray) -> FloatArray:
         found, direction = np.ones((block.size, link.size)), self._way[link]

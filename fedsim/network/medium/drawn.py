@@ -232,9 +232,7 @@ class DrawnSpectrum:
             parts = turns.turns(jobs, gain, rate, length_s)
         if len(rate) == 1:
             return _block_plan(now_s, rows, rate[0], parts[0], first_s, in_turn=turns is not None)
-        rate = rate * parts
-        sent = np.cumsum(rate * length_s[:, None], axis=0)
-        return BlocksPlan(now_s, rows, rate, parts, np.cumsum(length_s), sent)
+        return BlocksPlan.over(now_s, rows, rate * parts, parts, length_s)
 
     def _horizon(self, rows: Rows, count: int, split: FloatArray | None, now_s: float) -> tuple[int, int]:
         """Return in about how many blocks the first transfer ends, and for how many to look ahead."""

@@ -9,7 +9,7 @@ import numpy as np
 from fedsim.arrays import FloatArray
 from fedsim.network.medium.drawn_jobs import Rows
 from fedsim.network.medium.queued import SAME_INSTANT_ULPS
-from fedsim.network.topology.block_shares import passed_blocks, sent_after_s
+from fedsim.network.topology.block_shares import BlocksAhead
 
 _NEAR: Final = 1e-3
 
@@ -50,37 +50,10 @@ class BlockPlan:
         return first_s if first_s <= self.length_s else math.inf
 
 
-@dataclass(frozen=True, slots=True)
-class BlocksPlan:
+class BlocksPlan(BlocksAhead):
     """Rates for some blocks ahead, while the transfers present stay the same."""
 
-    since_s: float
-    rows: Rows
-    rate_bps: FloatArray
-    part: FloatArray
-    ends_s: FloatArray
-    sent_bits: FloatArray
-
-    @property
-    def length_s(self) -> float:
-        return float(self.ends_s[-1])
-
-    def passed(self, now_s: float) -> tuple[int, float]:
-        """Return the number of whole blocks until an instant, and the seconds of the next one."""
-        return passed_blocks(self.ends_s, now_s - self.since_s)
-
-    def carried(self, now_s: float) -> tuple[FloatArray, FloatArray]:
-        """Return the bits, and the seconds of the whole band, of each transfer until now, shapes (m,)."""
-        block, rest_s = self.passed(now_s)
-        bits = self.rate_bps[block] * rest_s
-        if block:
-            bits += self.sent_bits[block - 1]
-        length_s = np.diff(self.ends_s[:block], prepend=0.0)
-        return bits, length_s @ self.part[:block] + self.part[block] * rest_s
-
-    def present_rate_bps(self, now_s: float) -> FloatArray:
-        present: FloatArray = self.rate_bps[self.passed(now_s)[0]]
-        return present
+    __slots__ = ()
 
     def busy_s(self, now_s: float) -> float:
         """Return the seconds for which the whole band was in use."""
@@ -94,7 +67,7 @@ class BlocksPlan:
 
     def next_end(self, left: FloatArray) -> float:
         """Return the seconds from `since_s` until the first end; `inf` if none ends within the blocks."""
-        return float(sent_after_s(self.ends_s, self.sent_bits, self.rate_bps, left).min(initial=math.inf))
+        return float(self.after_s(left).min(initial=math.inf))
 
 
 Plan = BlockPlan | BlocksPlan

@@ -8,6 +8,7 @@ That is a full link on which no flow has a higher rate (Bertsekas and Gallager, 
 
 import math
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,8 +115,9 @@ class FlowsOverBlocks:
     shared: tuple[IntArray, IntArray, FloatArray]
 
     @classmethod
-    def of(cls, routes: Indices, weights: FloatArray, users: IntArray, capacity_bps: FloatArray) -> "FlowsOverBlocks":
-        """Return flows over links with some users; links of endless capacity play no part."""
+    def of(cls, routes: Indices, weights: FloatArray, capacity_bps: FloatArray) -> Self:
+        """Return flows over links, of which those of endless capacity play no part."""
+        users = np.bincount(routes[routes != PAD], minlength=capacity_bps.size)
         limits = (routes != PAD) & np.isfinite(capacity_bps)[routes]
         own = limits & (users[routes] == 1)
         alone: list[tuple[IntArray | slice, IntArray, FloatArray]] = []
@@ -153,57 +155,44 @@ class FlowsOverBlocks:
 
 @dataclass(frozen=True, slots=True)
 class BlocksAhead:
-    """Rates for some blocks ahead, while the flows and their links stay the same."""
+    """Rates of senders for some blocks ahead, and the part of the time that each has, while they stay the same."""
 
     since_s: float
-    rows: IntArray
-    left_bits: FloatArray
+    rows: IntArray | slice
     rate_bps: FloatArray
+    part: FloatArray
     ends_s: FloatArray
     sent_bits: FloatArray
-    air: FloatArray
-    air_s: FloatArray
 
     @classmethod
     def over(
-        cls,
-        since_s: float,
-        rows: IntArray,
-        left_bits: FloatArray,
-        rate_bps: FloatArray,
-        length_s: FloatArray,
-        air: FloatArray,
-        air_s: FloatArray,
-    ) -> "BlocksAhead":
-        """Return rates of flows that were on the air for some seconds, and are for a part of each block."""
+        cls, since_s: float, rows: IntArray | slice, rate_bps: FloatArray, part: FloatArray, length_s: FloatArray
+    ) -> Self:
         with np.errstate(invalid="ignore"):
             sent = np.where(rate_bps > 0, rate_bps * length_s[:, None], 0.0)
-        return cls(since_s, rows, left_bits, rate_bps, np.cumsum(length_s), np.cumsum(sent, axis=0), air, air_s)
+        return cls(since_s, rows, rate_bps, part, np.cumsum(length_s), np.cumsum(sent, axis=0))
 
     @property
-    def until_s(self) -> float:
-        return self.since_s + float(self.ends_s[-1])
+    def length_s(self) -> float:
+        return float(self.ends_s[-1])
 
-    def left_at(self, now_s: float) -> FloatArray:
-        block, rest_s = self._passed(now_s)
-        sent = self.rate_bps[block] * rest_s
+    def passed(self, now_s: float) -> tuple[int, float]:
+        """Return the number of whole blocks until an instant, and the seconds of the next one."""
+        return passed_blocks(self.ends_s, now_s - self.since_s)
+
+    def carried(self, now_s: float, before_s: FloatArray | float = 0.0) -> tuple[FloatArray, FloatArray]:
+        """Return the bits of each sender until now, and its seconds with those before, shapes (m,)."""
+        block, rest_s = self.passed(now_s)
+        bits = self.rate_bps[block] * rest_s
         if block:
-            sent += self.sent_bits[block - 1]
-        return np.asarray(np.maximum(self.left_bits - sent, 0.0))
-
-    def air_at(self, now_s: float) -> FloatArray:
-        block, rest_s = self._passed(now_s)
+            bits += self.sent_bits[block - 1]
         length_s = np.diff(self.ends_s[:block], prepend=0.0)
-        air_s: FloatArray = self.air_s + length_s @ self.air[:block] + self.air[block] * rest_s
-        return air_s
+        return bits, before_s + length_s @ self.part[:block] + self.part[block] * rest_s
 
-    def rates_at(self, now_s: float) -> FloatArray:
-        present: FloatArray = self.rate_bps[self._passed(now_s)[0]]
+    def present_rate_bps(self, now_s: float) -> FloatArray:
+        present: FloatArray = self.rate_bps[self.passed(now_s)[0]]
         return present
 
-    def finish_s(self) -> FloatArray:
-        """Return the instant of each flow's last bit, shape (n,); `inf` if that is after the last block."""
-        return self.since_s + sent_after_s(self.ends_s, self.sent_bits, self.rate_bps, self.left_bits)
-
-    def _passed(self, now_s: float) -> tuple[int, float]:
-        return passed_blocks(self.ends_s, now_s - self.since_s)
+    def after_s(self, left_bits: FloatArray) -> FloatArray:
+        """Return the seconds until each sender has sent what is left, shape (m,); `inf` if after the last block."""
+        return sent_after_s(self.ends_s, self.sent_bits, self.rate_bps, left_bits)

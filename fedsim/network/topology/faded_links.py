@@ -4,9 +4,9 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import BoolArray, FloatArray, IntArray
 
-_FIRST_NUMBERS: Final = 16
+_MORE_ROWS: Final = 16
 _NONE: Final = -1
 _MOST_DRAWN: Final = 2**14
 """Most ratios that are drawn for links that join, unless they are wanted."""
@@ -28,7 +28,7 @@ class LinkFading(Protocol):
         """The first block that has the mean for all links."""
         ...
 
-    def fades(self, link: int) -> bool: ...
+    def fades(self, link: IntArray) -> BoolArray: ...
 
     def ratios(self, link: IntArray, block: IntArray) -> FloatArray:
         """Return capacities over their means, >= 0, shape (b, n)."""
@@ -38,49 +38,36 @@ class LinkFading(Protocol):
 class FadedLinks:
     """The capacities of the links in use in the blocks ahead, over their means; drawn once for each link and block."""
 
-    def __init__(self, fading: LinkFading) -> None:
-        self.fading = fading
-        self.present = 0
-        self._link = np.full(_FIRST_NUMBERS, _NONE)
-        self._first = np.full(_FIRST_NUMBERS, _NONE)
-        # The row of each link in the ratios of the blocks from `_base` on; rows are not used again.
-        self._row = np.full(_FIRST_NUMBERS, _NONE)
+    def __init__(self, fading: LinkFading, links: int) -> None:
+        self.fading, self._fades = fading, fading.fades(np.arange(links))
+        # Of each link in use: its first block, and its row in the ratios from `_base` on; rows are not used again.
+        self._first, self._row = np.full((2, links), _NONE)
         self._ratios = np.zeros((0, 0))
         self._base = self._rows = 0
 
-    def add(self, number: int, link: int) -> None:
-        if number >= self._link.size:
-            more = np.full(self._link.size, _NONE)
-            self._link, self._first = np.append(self._link, more), np.append(self._first, more)
-            self._row = np.append(self._row, more)
-        if self.fading.fades(link):
-            self._link[number], self._first[number], self._row[number] = link, _NONE, _NONE
-            self.present += 1
+    def remove(self, link: int) -> None:
+        self._first[link] = self._row[link] = _NONE
 
-    def remove(self, number: int) -> None:
-        if self._link[number] != _NONE:
-            self._link[number] = _NONE
-            self.present -= 1
+    def changed(self, link: int) -> None:
+        self._row[link] = _NONE
 
-    def changed(self, number: int) -> None:
-        self._row[number] = _NONE
-
-    def begin(self, block: int) -> int:
+    def begin(self, block: int, links: IntArray) -> int:
         """Let the links in use start to fade in a block; return for how many blocks any of them still does."""
-        faded = self._link != _NONE
-        if not faded.any():
+        faded = links[self._fades[links]]
+        if not faded.size:
             return 0
-        self._first[faded & (self._first == _NONE)] = block
-        return max(0, min(int(self._first[faded].max()) + self.fading.most_blocks, self.fading.last_block) - block)
+        first = self._first[faded]
+        self._first[faded] = first = np.where(first == _NONE, block, first)
+        return max(0, min(int(first.max()) + self.fading.most_blocks, self.fading.last_block) - block)
 
-    def ahead(self, block: int, wanted: int, at_once: int, numbers: IntArray) -> FloatArray:
+    def ahead(self, block: int, wanted: int, at_once: int, links: IntArray) -> FloatArray:
         """Return capacities over their means, for as many blocks as wanted or fewer, shape (blocks, n)."""
-        place = np.flatnonzero(self._link[numbers] != _NONE)
-        faded = numbers[place]
+        place = np.flatnonzero(self._fades[links])
+        faded = links[place]
         self._draw(faded, block, wanted, max(wanted, at_once))
         passed = block - self._base
         drawn = self._ratios[self._row[faded], passed : passed + wanted].T
-        found = np.ones((len(drawn), numbers.size))
+        found = np.ones((len(drawn), links.size))
         found[:, place] = drawn
         over = self._first[faded] + self.fading.most_blocks
         if place.size and block + len(drawn) > over.min():
@@ -95,11 +82,11 @@ class FadedLinks:
         wasteful = left > wanted and missing.size * left > _MOST_DRAWN
         if outside or wasteful or self._rows + missing.size > len(self._ratios):
             self._base, self._rows, left, missing = block, 0, length, faded
-            self._ratios = np.empty((2 * faded.size + _FIRST_NUMBERS, length))
+            self._ratios = np.empty((2 * faded.size + _MORE_ROWS, length))
             self._row[:] = _NONE
         if missing.size:
             rows = np.arange(self._rows, self._rows + missing.size)
-            ratios = self.fading.ratios(self._link[missing], np.arange(block, block + left))
+            ratios = self.fading.ratios(missing, np.arange(block, block + left))
             self._ratios[rows, block - self._base :] = ratios.T
             self._row[missing] = rows
             self._rows += missing.size

@@ -49,10 +49,11 @@ class FlowState:
     """The state of all flows, a row for each; rows are used again."""
 
     def __init__(self, capacity_bps: FloatArray, fading: LinkFading | None = None) -> None:
-        self._capacity_bps: list[float] = capacity_bps.tolist()
-        self._faded = None if fading is None else FadedLinks(fading)
-        self._in_use = LinksInUse(self._faded)
+        self._capacity_bps, self._users = capacity_bps.copy(), [0] * capacity_bps.size
+        self._faded = None if fading is None else FadedLinks(fading, capacity_bps.size)
+        # Rates ahead, and what was left to send and had been on the air when they were computed.
         self._ahead: BlocksAhead | None = None
+        self._left_bits, self._before_s = np.zeros((2, 0))
         self._free: list[int] = []
         self.remaining_bits = np.zeros(0)
         self.rate_bps = np.zeros(0)
@@ -68,7 +69,7 @@ class FlowState:
 
     @property
     def links(self) -> int:
-        return len(self._capacity_bps)
+        return self._capacity_bps.size
 
     def take(self, bits: float) -> int:
         if not self._free:
@@ -94,39 +95,41 @@ class FlowState:
             self._routes = np.pad(self._routes, more, constant_values=PAD)
             self._weights = np.pad(self._weights, more)
             self._airtimes = np.pad(self._airtimes, ((0, 0), *more), constant_values=PAD)
-        numbers = {link: self._in_use.hold(link, self._capacity_bps[link]) for link in route.links}
-        self._own[row] = numbers.get(own, PAD)
+        self._own[row] = own if own in route.links else PAD
         self._routes[row] = PAD
-        self._routes[row, :depth] = list(numbers.values())
+        self._routes[row, :depth] = route.links
         self._weights[row, :depth] = route.weights
+        for link in route.links:
+            self._users[link] += 1
         if self._faded is not None:
             self._airtimes[:, row] = PAD
             for place, ends in enumerate(route.airtimes):
-                self._airtimes[:, row, place] = [numbers.get(airtime, PAD) for airtime in ends]
+                self._airtimes[:, row, place] = ends
 
     def lift(self, route: Route | None) -> None:
         for link in () if route is None else route.links:
-            self._in_use.release(link)
+            self._users[link] -= 1
+            if self._faded is not None and not self._users[link]:
+                self._faded.remove(link)
 
     def holds(self, link: int) -> bool:
-        return self._in_use.holds(link)
+        return self._users[link] > 0
 
     def set_capacity(self, link: int, capacity_bps: float) -> bool:
         self._capacity_bps[link] = capacity_bps
-        return self._in_use.set_capacity(link, capacity_bps)
+        return self.holds(link)
 
     def fading_changed(self, link: int) -> bool:
-        number = self._in_use.number(link)
-        if number is None or self._faded is None:
+        if self._faded is None or not self.holds(link):
             return False
-        self._faded.changed(number)
+        self._faded.changed(link)
         return True
 
     def carry(self, elapsed_s: float, now_s: float) -> None:
         if self._ahead is not None:
-            self.remaining_bits[self._ahead.rows] = self._ahead.left_at(now_s)
-            if self.counts_air:
-                self.air_s[self._ahead.rows] = self._ahead.air_at(now_s)
+            sent, on_air_s = self._ahead.carried(now_s, self._before_s)
+            self.remaining_bits[self._ahead.rows] = np.maximum(self._left_bits - sent, 0.0)
+            self.air_s[self._ahead.rows] = on_air_s
             return
         if self.counts_air:
             self.air_s += self._air_part * elapsed_s
@@ -135,7 +138,7 @@ class FlowState:
 
     def rate_at(self, row: int, now_s: float) -> float:
         if self._ahead is not None:
-            self.rate_bps[self._ahead.rows] = self._ahead.rates_at(now_s)
+            self.rate_bps[self._ahead.rows] = self._ahead.present_rate_bps(now_s)
         return float(self.rate_bps[row])
 
     def share(self, now_s: float, quiet_s: float = 0.0) -> float:
@@ -147,38 +150,53 @@ class FlowState:
         self._finish_s[:] = math.inf
         self._ahead = None
         if runs.size:
-            faded = self._faded
-            if faded is not None and faded.present and (left := faded.begin(block := _block(faded.fading, now_s))):
-                self._ahead = self._look_ahead(faded, runs, now_s, block, quiet_s, left)
-                self._finish_s[runs] = self._ahead.finish_s()
-                self.rate_bps[runs] = self._ahead.rate_bps[0]
-                return min(self.next_finish_s(), self._ahead.until_s)
-            rates = max_min_rates(self._routes[runs], self._weights[runs], self._in_use.capacity_bps())
+            links, place = self._in_use(runs)
             left_bits = self.remaining_bits[runs]
+            self._ahead = self._look_ahead(runs, links, place, now_s, quiet_s)
+            if self._ahead is not None:
+                self._left_bits, self._before_s = left_bits, self.air_s[runs]
+                self._finish_s[runs] = now_s + self._ahead.after_s(left_bits)
+                self.rate_bps[runs] = self._ahead.rate_bps[0]
+                return min(self.next_finish_s(), self.known_until_s)
+            rates = max_min_rates(place[self._routes[runs]], self._weights[runs], self._capacity_bps[links])
             with np.errstate(divide="ignore", invalid="ignore"):
                 self._finish_s[runs] = np.where(left_bits > 0, now_s + left_bits / rates, now_s)
             self.rate_bps[runs] = rates
             if self.counts_air:
-                self._air_part[runs] = air_parts(rates, self._in_use.capacity_bps(), self._own[runs])
+                self._air_part[runs] = air_parts(rates, self._capacity_bps[links], place[self._own[runs]])
         return self.next_finish_s()
 
     @property
     def known_until_s(self) -> float:
-        return math.inf if self._ahead is None else self._ahead.until_s
+        return math.inf if self._ahead is None else self._ahead.since_s + self._ahead.length_s
+
+    def _in_use(self, runs: IntArray) -> tuple[IntArray, Indices]:
+        """Return the links on the routes of flows, and the place of each of them; that of `PAD` is `PAD`."""
+        used = np.zeros(self.links + 1, dtype=np.bool_)
+        used[self._routes[runs].ravel()] = True
+        used[PAD] = False
+        links = np.flatnonzero(used)
+        place = np.full(used.size, PAD)
+        place[links] = np.arange(links.size)
+        return links, place
 
     def _look_ahead(
-        self, faded: FadedLinks, runs: IntArray, now_s: float, block: int, quiet_s: float, most: int
-    ) -> BlocksAhead:
+        self, runs: IntArray, links: IntArray, place: Indices, now_s: float, quiet_s: float
+    ) -> BlocksAhead | None:
+        """Return the rates in some blocks ahead, None where nothing fades."""
+        faded = self._faded
+        if faded is None or not (most := faded.begin(block := _block(faded.fading, now_s), links)):
+            return None
         coherence_s, left_bits = faded.fading.coherence_s, self.remaining_bits[runs]
-        numbers, routes, airtimes = _renumbered(self._routes[runs], self._airtimes[:, runs])
-        weights, mean_bps = self._weights[runs], self._in_use.capacity_bps()[numbers]
+        routes, airtimes = place[self._routes[runs]], place[self._airtimes[:, runs]]
+        weights, mean_bps = self._weights[runs], self._capacity_bps[links]
         whole_bps = mean_bps.copy() if self.counts_air else mean_bps
         usual_bps = None
         if np.any(airtimes != PAD):
             usual_bps = max_min_rates(routes, weights, mean_bps)
             mean_bps *= time_parts(routes, airtimes, usual_bps, mean_bps)
             mean_bps[airtimes[airtimes != PAD]] = math.inf
-        flows = FlowsOverBlocks.of(routes, weights, self._in_use.users()[numbers], mean_bps)
+        flows = FlowsOverBlocks.of(routes, weights, mean_bps)
         if math.isinf(coherence_s):
             blocks = expected = 1
         else:
@@ -189,17 +207,15 @@ class FlowState:
             quiet = int(min(quiet_s / coherence_s, float(_ELEMENTS)))
             ahead = min(expected + 2 * math.isqrt(expected), 1 + quiet + _AT_LEAST // runs.size)
             blocks = max(1, min(ahead, _ELEMENTS // runs.size, most))
-        ratios = faded.ahead(block, blocks, min(expected, _AT_ONCE // runs.size), numbers)
+        ratios = faded.ahead(block, blocks, min(expected, _AT_ONCE // runs.size), links)
         length_s = np.full(len(ratios), coherence_s)
         if coherence_s < math.inf:
             length_s[0] = max((block + 1) * coherence_s - now_s, 2 * math.ulp(now_s))
         rates_bps = flows.rates_bps(mean_bps * ratios)
-        air = np.zeros((1, 1))
+        air = np.zeros(rates_bps.shape)
         if self.counts_air:
-            # All links in use are in some route, so that a flow's own link is among the numbers; PAD stays.
-            own = np.where(self._own[runs] == PAD, PAD, np.searchsorted(numbers, self._own[runs]))
-            air = air_parts(rates_bps, whole_bps * ratios, own)
-        return BlocksAhead.over(now_s, runs, left_bits, rates_bps, length_s, air, self.air_s[runs])
+            air = air_parts(rates_bps, whole_bps * ratios, place[self._own[runs]])
+        return BlocksAhead.over(now_s, runs, rates_bps, air, length_s)
 
     def next_finish_s(self) -> float:
         return float(self._finish_s.min(initial=math.inf))
@@ -228,73 +244,9 @@ class FlowState:
         self._airtimes = np.pad(self._airtimes, ((0, 0), (0, more), (0, 0)), constant_values=PAD)
 
 
-class LinksInUse:
-    """The links that flows use, numbered without gaps, so that idle links cost nothing."""
-
-    def __init__(self, faded: FadedLinks | None = None) -> None:
-        self._number: dict[int, int] = {}
-        self._faded = faded
-        self._free: list[int] = []
-        self._capacity_bps = np.zeros(16)
-        self._users = np.zeros(16, dtype=np.int64)
-
-    def holds(self, link: int) -> bool:
-        return link in self._number
-
-    def number(self, link: int) -> int | None:
-        return self._number.get(link)
-
-    def hold(self, link: int, capacity_bps: float) -> int:
-        """Return the number of a link with one more user; a link without users is given a number."""
-        number = self._number.get(link)
-        if number is None:
-            number = self._free.pop() if self._free else len(self._number)
-            if number == self._capacity_bps.size:
-                self._capacity_bps = np.append(self._capacity_bps, np.zeros(number))
-                self._users = np.append(self._users, np.zeros(number, dtype=np.int64))
-            self._number[link] = number
-            self._capacity_bps[number] = capacity_bps
-            if self._faded is not None:
-                self._faded.add(number, link)
-        self._users[number] += 1
-        return number
-
-    def release(self, link: int) -> None:
-        """Remove one user of a link, and free its number after the last."""
-        number = self._number[link]
-        self._users[number] -= 1
-        if not self._users[number]:
-            self._free.append(self._number.pop(link))
-            if self._faded is not None:
-                self._faded.remove(number)
-
-    def set_capacity(self, link: int, capacity_bps: float) -> bool:
-        number = self._number.get(link)
-        if number is not None:
-            self._capacity_bps[number] = capacity_bps
-        return number is not None
-
-    def capacity_bps(self) -> FloatArray:
-        return self._capacity_bps[: len(self._number) + len(self._free)]
-
-    def users(self) -> IntArray:
-        return self._users[: len(self._number) + len(self._free)]
-
-
 def _block(fading: LinkFading, now_s: float) -> int:
     """Return the number of the present block; at its last instant that of the next one."""
     if math.isinf(fading.coherence_s):
         return 0
     block = int(min(now_s / fading.coherence_s, fading.last_block))
     return block + ((block + 1) * fading.coherence_s - now_s <= _TIE_ULPS * math.ulp(now_s))
-
-
-def _renumbered(routes: Indices, airtimes: Indices) -> tuple[Indices, Indices, Indices]:
-    """Return the links of routes, and routes and airtimes by the places of links in the first; `PAD` stays."""
-    used = np.zeros(int(routes.max()) + 2, dtype=np.bool_)
-    used[routes.ravel()] = True
-    used[PAD] = False
-    numbers = np.flatnonzero(used)
-    place = np.full(used.size, PAD)
-    place[numbers] = np.arange(numbers.size)
-    return numbers, place[routes], place[airtimes]

@@ -108,28 +108,19 @@ def test_each_block_is_filled_as_if_it_were_alone(seed):
     weights = np.where(rng.random(routes.shape) < 0.3, 2.0, 1.0)
     fixed = np.append(np.ones(n), rng.uniform(1.0, 8.0, 3))
     capacity = fixed * np.where(np.arange(n + 3) < n, rng.exponential(2.0, (blocks, n + 3)), 1.0)
-    users = np.bincount(routes[routes != PAD], minlength=n + 3)
-    found = FlowsOverBlocks.of(routes, weights, users, fixed).rates_bps(capacity)
+    found = FlowsOverBlocks.of(routes, weights, fixed).rates_bps(capacity)
     for block in range(blocks):
         np.testing.assert_allclose(found[block], max_min_rates(routes, weights, capacity[block]), rtol=1e-12)
 
 
 def test_links_without_end_play_no_part():
     routes, weights = np.array([[0, 1], [2, 1]]), np.ones((2, 2))
-    flows = FlowsOverBlocks.of(routes, weights, np.array([1, 2, 1]), np.array([3.0, math.inf, 5.0]))
+    flows = FlowsOverBlocks.of(routes, weights, np.array([3.0, math.inf, 5.0]))
     assert flows.rates_bps(np.array([[3.0, math.inf, 5.0]])).tolist() == [[3.0, 5.0]]
 
 
 def test_a_block_without_end():
-    plan = BlocksAhead.over(
-        1.0,
-        np.arange(2),
-        np.array([4.0, 4.0]),
-        np.array([[2.0, 0.0]]),
-        np.array([math.inf]),
-        np.ones((1, 2)),
-        np.zeros(2),
-    )
-    assert plan.finish_s().tolist() == [3.0, math.inf]
-    assert plan.until_s == math.inf
-    assert plan.left_at(2.0).tolist() == [2.0, 4.0]
+    plan = BlocksAhead.over(1.0, np.arange(2), np.array([[2.0, 0.0]]), np.ones((1, 2)), np.array([math.inf]))
+    assert plan.after_s(np.array([4.0, 4.0])).tolist() == [2.0, math.inf]
+    assert plan.length_s == math.inf
+    assert plan.carried(2.0)[0].tolist() == [2.0, 0.0]
