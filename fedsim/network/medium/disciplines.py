@@ -359,20 +359,17 @@ class MakespanWithPower(MinimumMakespan):
         self._split: MakespanSplit | None = None
         self._rate_hz: float | None = None
         self._whole = 0.0
-        # Of each job: bits that are left over the common scale, and SNR and density of its client.
+        # Of each job, in the order of `_unscaled`: efficiency, and SNR and density of its client.
         self._jobs = JobRows(3)
 
     def prepare(self, channel: Channel) -> None:
         self._split = MakespanSplit(channel)
 
     def join(self, job: Job) -> None:
-        scale = self._scale
         super().join(job)
-        if self._jobs.jobs and self._scale > scale:
-            # Jobs have another common scale.
-            self._jobs.rows[0] *= scale
-        snr, densest = (0.0, 0.0) if self._split is None else self._split.radio_of(job.bits / job.work)
-        self._jobs.add(job, job.bits / self._scale, snr, densest)
+        efficiency = job.bits / job.work
+        snr, densest = (0.0, 0.0) if self._split is None else self._split.radio_of(efficiency)
+        self._jobs.add(job, efficiency, snr, densest)
         self._rate_hz, self._whole = None, self._remaining
 
     def leave(self, job: Job) -> None:
@@ -384,6 +381,7 @@ class MakespanWithPower(MinimumMakespan):
         if self._split is None or not self._unscaled or self._remaining <= _ROUNDING * self._whole:
             return bandwidth_hz
         if self._rate_hz is None:
-            unscaled_bits, snr, densest = self._jobs.rows
-            self._rate_hz = self._remaining / self._split.time_s(unscaled_bits * self._scale, snr, densest)
+            efficiency, snr, densest = self._jobs.rows
+            bits = np.fromiter(self._unscaled.values(), np.float64) * (self._scale * efficiency)
+            self._rate_hz = self._remaining / self._split.time_s(bits, snr, densest)
         return self._rate_hz
