@@ -43,6 +43,8 @@ class DrawnSpectrum:
         # The rate in a hertz is that in the whole band where time is divided, or power is spread and fading flat.
         self._jobs = Jobs(channel, rates=self._band is None or (channel.densest is None and channel.share_rates.flat))
         self._plan: Plan | None = None
+        # The part of the band of each transfer, until one comes or goes.
+        self._split: FloatArray | None = None
         self._timer: Event | None = None
         self._planning = self._due = False
         self._seen_s = self._changed_s = env.now
@@ -72,6 +74,7 @@ class DrawnSpectrum:
             if turns is None or not turns.waits(jobs):
                 self._change(now_s)
             self._came_s += now_s
+            self._split = None
             transfer.row = jobs.add(transfer, client, bits, self._efficiency[client])
         else:
             transfer.began_s = now_s
@@ -199,11 +202,11 @@ class DrawnSpectrum:
         rows: Rows = slice(0, jobs.n) if turns is None else turns.rows(jobs)
         jobs.begin(rows, block, now_s)
         snr = jobs.snr[rows]
-        split: FloatArray | None = None
-        if self._band is not None:
-            split = self._band.split(jobs)
-            if channel.densest is not None:
-                snr = snr * np.minimum(1.0 / split, jobs.densest[rows])
+        if self._band is not None and self._split is None:
+            self._split = self._band.split(jobs)
+        split = self._split
+        if split is not None and channel.densest is not None:
+            snr = snr * np.minimum(1.0 / split, jobs.densest[rows])
         expected, blocks = self._horizon(rows, snr.size, split, now_s)
         blocks = max(1, min(blocks, MOST_BLOCKS - (block - jobs.oldest_block)))
         faded = None
@@ -273,6 +276,7 @@ class DrawnSpectrum:
         return blocks if blocks > _FEW else 1
 
     def _let_go(self, transfer: DrawnTransfer, row: int, now_s: float) -> None:
+        self._split = None
         moved = self._jobs.remove(row)
         if moved is not None:
             moved.row = row

@@ -21,7 +21,7 @@ class BandRule(ABC):
 
     @abstractmethod
     def split(self, jobs: Jobs) -> FloatArray:
-        """Return the part of the band of each transfer present, shape (n,); 1 in all."""
+        """Return the part of the band of each transfer present until one comes or goes, shape (n,); 1 in all."""
 
 
 class TimeRule(ABC):

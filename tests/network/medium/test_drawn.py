@@ -168,10 +168,11 @@ def test_many_transfers_go_as_in_a_simulator_that_steps_block_by_block(rule, den
 
 
 @pytest.mark.parametrize("rule", ["together", "fair"])
-def test_gains_that_are_drawn_ahead_change_nothing(rule, monkeypatch):
+@pytest.mark.parametrize(("name", "value"), [("_MANY", 10**9), ("_ELEMENTS", 1)])
+def test_how_far_is_looked_ahead_changes_nothing(rule, name, value, monkeypatch):
     channel = radio(np.geomspace(0.1, 1e3, 60))
     ends, *_ = play(channel, RULES[rule], crowd())
-    monkeypatch.setattr(drawn, "_MANY", 10**9)
+    monkeypatch.setattr(drawn, name, value)
     one_by_one, *_ = play(channel, RULES[rule], crowd())
     assert ends == pytest.approx(one_by_one, rel=1e-9)
 
