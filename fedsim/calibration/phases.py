@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -61,8 +61,14 @@ def _phase(log: Log, phase: int, by: By, per: FloatArray) -> PhaseFit:
         none = Effects(np.ones(len(log.names)), 0.0, 0.0, 0.0, np.zeros(0), np.zeros(len(log.names)), significant=False)
         return PhaseFit(phase, Fit("zero", {}), none)
     split = effects(times_s[rows], cut[rows], log.client[rows], log.group[rows], len(log.names), by)
-    kinds = _JITTERS if phase == COMPUTE else None
-    return PhaseFit(phase, fit_law(split.drawn_s, cut[rows], kinds=kinds), split)
+    fit = fit_law(split.drawn_s, cut[rows], kinds=_JITTERS if phase == COMPUTE else None)
+    # Another crowd has another mean of its clients' factors, by which all its times are longer or shorter.
+    shift = split.spread_sigma / math.sqrt(np.unique(log.client[rows]).size)
+    errors = {
+        name: math.hypot(error, shift * fit.options[name]) if name.endswith("_s") else error
+        for name, error in fit.errors.items()
+    }
+    return PhaseFit(phase, replace(fit, errors=errors), split)
 
 
 def _network(down: PhaseFit, up: PhaseFit, by: By, crowd: int) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from fedsim.calibration import read_log
 from fedsim.calibration.clients import effects
+from fedsim.calibration.phases import fitted_phases
 
 CLIENTS = 80
 
@@ -34,6 +36,16 @@ def test_spread_and_noise_are_found_again(each):
     assert found.noise_sigma == pytest.approx(0.3, abs=3 * 0.3 / np.sqrt(2 * (each - 1) * CLIENTS))
     # What is left scatters as much as a draw does, however few times a client has.
     assert np.log(found.drawn_s).std() == pytest.approx(0.3, rel=0.1)
+
+
+@pytest.mark.parametrize(("by", "error"), [("crowd", 0.5 / np.sqrt(CLIENTS)), ("client", 0.3 / np.sqrt(30 * CLIENTS))])
+def test_the_median_of_a_crowd_is_known_as_well_as_the_mean_of_its_clients(by, error, tmp_path):
+    """Of these clients it is known as well as the mean of all their times."""
+    client, _, times_s = sample(0.5, 0.3, 30)
+    rows = [f"{number},{time_s}" for number, time_s in zip(client, times_s, strict=True)]
+    (tmp_path / "log.csv").write_text("\n".join(["client,uplink_s", *rows]))
+    fit = fitted_phases(read_log(tmp_path / "log.csv"), by, CLIENTS, 1).phases[2].fit
+    assert fit.errors["median_s"] / fit.options["median_s"] == pytest.approx(error, rel=0.15)
 
 
 @pytest.mark.parametrize("limit_s", [np.inf, 1.0])
