@@ -39,7 +39,7 @@ def test_spread_and_noise_are_found_again(each):
 
 
 def fitted(folder, by, limit_s=np.inf):
-    client, _, times_s = sample(0.5, 0.3, 10)
+    client, _, times_s = sample(0.5, 0.3, 4)
     ends = [
         (min(time_s, limit_s), *(("late", "uplink") if time_s > limit_s else ("delivered", ""))) for time_s in times_s
     ]
@@ -48,7 +48,7 @@ def fitted(folder, by, limit_s=np.inf):
     return fitted_phases(read_log(folder / "log.csv"), by, CLIENTS, 1)
 
 
-@pytest.mark.parametrize(("by", "error"), [("crowd", 0.5 / np.sqrt(CLIENTS)), ("client", 0.3 / np.sqrt(10 * CLIENTS))])
+@pytest.mark.parametrize(("by", "error"), [("crowd", 0.5 / np.sqrt(CLIENTS)), ("client", 0.3 / np.sqrt(4 * CLIENTS))])
 def test_the_median_of_a_crowd_is_known_as_well_as_the_mean_of_its_clients(by, error, tmp_path):
     """Of these clients it is known as well as the mean of all their times."""
     fit = fitted(tmp_path, by).phases[2].fit
