@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from fedsim.calibration import read_log
 from fedsim.calibration.clients import effects
+from fedsim.calibration.phases import fitted_phases
 
 CLIENTS = 80
 
@@ -34,6 +36,28 @@ def test_spread_and_noise_are_found_again(each):
     assert found.noise_sigma == pytest.approx(0.3, abs=3 * 0.3 / np.sqrt(2 * (each - 1) * CLIENTS))
     # What is left scatters as much as a draw does, however few times a client has.
     assert np.log(found.drawn_s).std() == pytest.approx(0.3, rel=0.1)
+
+
+def fitted(folder, by, limit_s=np.inf):
+    client, _, times_s = sample(0.5, 0.3, 4)
+    ends = [
+        (min(time_s, limit_s), *(("late", "uplink") if time_s > limit_s else ("delivered", ""))) for time_s in times_s
+    ]
+    rows = [f"{number},{time_s},{outcome},{cut}" for number, (time_s, outcome, cut) in zip(client, ends, strict=True)]
+    (folder / "log.csv").write_text("\n".join(["client,uplink_s,outcome,cut_in", *rows]))
+    return fitted_phases(read_log(folder / "log.csv"), by, CLIENTS, 1)
+
+
+@pytest.mark.parametrize(("by", "error"), [("crowd", 0.5 / np.sqrt(CLIENTS)), ("client", 0.3 / np.sqrt(4 * CLIENTS))])
+def test_the_median_of_a_crowd_is_known_as_well_as_the_mean_of_its_clients(by, error, tmp_path):
+    """Of these clients it is known as well as the mean of all their times."""
+    fit = fitted(tmp_path, by).phases[2].fit
+    assert fit.errors["median_s"] / fit.options["median_s"] == pytest.approx(error, rel=0.15)
+
+
+@pytest.mark.parametrize(("limit_s", "notes"), [(1.1, []), (0.7, ["uplink: 7"])])
+def test_a_note_says_where_most_times_were_cut(limit_s, notes, tmp_path):
+    assert [note[:9] for note in fitted(tmp_path, "crowd", limit_s).notes] == notes
 
 
 @pytest.mark.parametrize("limit_s", [np.inf, 1.0])

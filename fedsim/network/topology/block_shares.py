@@ -155,7 +155,7 @@ class FlowsOverBlocks:
 
 @dataclass(frozen=True, slots=True)
 class BlocksAhead:
-    """Rates of senders for some blocks ahead, and the part of the time that each has, while nobody comes or goes."""
+    """Rates of senders for some blocks ahead, and the part of the time that each has, while they stay the same."""
 
     since_s: float
     rows: IntArray | slice

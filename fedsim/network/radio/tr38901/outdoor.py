@@ -169,6 +169,11 @@ class UrbanScenario(OutdoorScenario):
         (`floor_height_m`); clients outdoors have `client_height_m`.
     """
 
+    los_db: ClassVar[tuple[float, float, float]]
+    """With a line of sight: constant, dB per decade up to the breakpoint, and dB per decade of its square."""
+    nlos_db: ClassVar[tuple[float, float, float, float]]
+    """Without: constant, dB per decade of distance and of frequency, and dB that a metre of height gains."""
+
     indoor_height: Literal["client-height", "by-floor"] = "client-height"
 
     def _outdoors(
@@ -199,16 +204,23 @@ class UrbanScenario(OutdoorScenario):
         heights = (self.base_height_m - ground) * (self.client_height_m - ground)
         return np.asarray(4 * heights * self.carrier_hz / SPEED_OF_LIGHT_M_PER_S)
 
-    def _two_slopes_db(
-        self, ground_m: FloatArray, constant_db: float, slope_db: float, knee_db: float, breakpoint_m: FloatArray
-    ) -> FloatArray:
+    def los_loss_db(self, distance_m: ArrayLike, environment_height_m: ArrayLike = 1.0) -> FloatArray:
         """Return PL_1 up to the breakpoint and PL_2 beyond it."""
-        slant = self._slant_m(ground_m)
-        shift = constant_db + 20 * math.log10(self._carrier_ghz)
+        constant, slope, knee = self.los_db
+        ground, breakpoint_m = self._ground_m(distance_m), self.breakpoint_m(environment_height_m)
+        slant = self._slant_m(ground)
+        shift = constant + 20 * math.log10(self._carrier_ghz)
         height = self.base_height_m - self.client_height_m
-        near = shift + slope_db * np.log10(slant)
-        far = shift + 40 * np.log10(slant) - knee_db * np.log10(breakpoint_m**2 + height**2)
-        return np.where(ground_m <= breakpoint_m, near, far)
+        near = shift + slope * np.log10(slant)
+        far = shift + 40 * np.log10(slant) - knee * np.log10(breakpoint_m**2 + height**2)
+        return np.where(ground <= breakpoint_m, near, far)
+
+    def nlos_loss_db(self, distance_m: ArrayLike, environment_height_m: ArrayLike = 1.0) -> FloatArray:
+        constant, slope, by_carrier, by_height = self.nlos_db
+        slant = self._slant_m(self._ground_m(distance_m))
+        loss = constant + slope * np.log10(slant) + by_carrier * math.log10(self._carrier_ghz)
+        loss = loss - by_height * (self.client_height_m - 1.5)
+        return np.maximum(loss, self.los_loss_db(distance_m, environment_height_m))
 
 
 class UrbanMicro(UrbanScenario):
@@ -225,6 +237,8 @@ class UrbanMicro(UrbanScenario):
 
     los_sigma_db: ClassVar[float] = 4.0
     nlos_sigma_db: ClassVar[float] = 7.82
+    los_db: ClassVar = (32.4, 21.0, 9.5)
+    nlos_db: ClassVar = (22.4, 35.3, 21.3, 0.3)
 
     carrier_hz: Carrier = 3.5e9
     base_height_m: Annotated[Metres, Field(gt=1, le=25)] = 10.0
@@ -233,15 +247,6 @@ class UrbanMicro(UrbanScenario):
     def los_probability(self, distance_m: ArrayLike) -> FloatArray:
         """Return ``18/d + exp(-d/36) (1 - 18/d)``, and 1 up to 18 m."""
         return _street_probability(distance_m, 36.0)
-
-    def los_loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        ground = self._ground_m(distance_m)
-        return self._two_slopes_db(ground, 32.4, 21.0, 9.5, self.breakpoint_m())
-
-    def nlos_loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        slant = self._slant_m(self._ground_m(distance_m))
-        loss = 35.3 * np.log10(slant) + 22.4 + 21.3 * math.log10(self._carrier_ghz) - 0.3 * (self.client_height_m - 1.5)
-        return np.maximum(loss, self.los_loss_db(distance_m))
 
 
 class UrbanMacro(UrbanScenario):
@@ -259,6 +264,8 @@ class UrbanMacro(UrbanScenario):
 
     los_sigma_db: ClassVar[float] = 4.0
     nlos_sigma_db: ClassVar[float] = 6.0
+    los_db: ClassVar = (28.0, 22.0, 9.0)
+    nlos_db: ClassVar = (13.54, 39.08, 20.0, 0.6)
 
     carrier_hz: Carrier = 2e9
     base_height_m: Annotated[Metres, Field(ge=22.5, le=150)] = 25.0
@@ -269,15 +276,6 @@ class UrbanMacro(UrbanScenario):
         far = np.maximum(np.asarray(distance_m, dtype=np.float64), 18.0)
         high = 1.0 + self._height_factor * 1.25 * (far / 100) ** 3 * np.exp(-far / 150)
         return np.where(far > 18.0, _street_probability(far, 63.0) * high, 1.0)
-
-    def los_loss_db(self, distance_m: ArrayLike, environment_height_m: ArrayLike = 1.0) -> FloatArray:
-        ground = self._ground_m(distance_m)
-        return self._two_slopes_db(ground, 28.0, 22.0, 9.0, self.breakpoint_m(environment_height_m))
-
-    def nlos_loss_db(self, distance_m: ArrayLike, environment_height_m: ArrayLike = 1.0) -> FloatArray:
-        slant = self._slant_m(self._ground_m(distance_m))
-        loss = 13.54 + 39.08 * np.log10(slant) + 20 * math.log10(self._carrier_ghz) - 0.6 * (self.client_height_m - 1.5)
-        return np.maximum(loss, self.los_loss_db(distance_m, environment_height_m))
 
     def environment_height_m(self, distance_m: ArrayLike, u: ArrayLike) -> FloatArray:
         """Return h_E in metres, note 1 of table 7.4.1-1.
