@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import DataError, suggest
-from fedsim.inputs.arrow import Column, numbers_of, texts_of
-from fedsim.inputs.tables.content import as_numbers, as_texts, read_content
+from fedsim.inputs.arrow import Column, as_texts, numbers_of, texts_of
+from fedsim.inputs.tables.content import as_numbers, read_content
 from fedsim.inputs.tables.header import NUMBER, UNITS, Name, Unit, meant
 from fedsim.inputs.tables.reading import counted, note
 from fedsim.units import Bound
