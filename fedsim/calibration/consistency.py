@@ -73,10 +73,10 @@ def numbered(column: NDArray[Any]) -> tuple[NDArray[Any], IntArray]:
 
 def _together(columns: Iterable[NDArray[Any]]) -> IntArray:
     """Return a number for each row, shape (n,); equal rows have the same."""
-    number: Any = 0
-    for entries, code in map(numbered, columns):
-        number = np.unique(number * len(entries) + code, return_inverse=True)[1]
-    return np.asarray(number, dtype=np.int64)
+    (_, number), *others = map(numbered, columns)
+    for entries, code in others:
+        number = np.unique(number * len(entries) + code, return_inverse=True)[1].astype(np.int64)
+    return number
 
 
 def between_s(start_s: FloatArray, end_s: FloatArray, where: str) -> FloatArray:

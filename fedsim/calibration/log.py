@@ -132,8 +132,9 @@ def _columns(table: Table) -> dict[str, NDArray[Any]]:
             found[name] = np.where(code < 0, absent, code)
     _fill_phases(table, found)
     if table.find("class") is not None:
-        found["class"] = table.texts("class")
-        table.note(found["class"].tolist().count(None), "rows have no class: they are of one of their own, None")
+        texts = table.texts("class")
+        found["class"] = np.array(texts.to_pylist(), dtype=object)
+        table.note(texts.null_count, "rows have no class: they are of one of their own, None")
     if (client := table.find(*IDS)) is not None:
         ids, labels = identified(table, client)
         found["client"] = ids if labels is None else np.array(labels)[ids]
@@ -188,7 +189,8 @@ def _log(
     numbers = {name: columns[name] for name in _NUMBERS if name in columns}
     entries, client = numbered(columns["client"])
     names = tuple(entries.astype(str).tolist())
-    groups, group = numbered(columns.get("class", np.full(size, "all")))
+    alike = np.array(["all"]), np.zeros(size, dtype=np.int64)
+    groups, group = numbered(columns["class"]) if "class" in columns else alike
     outcome, cut_in = (columns.get(name, np.full(size, absent)) for name, _, absent in _LABELS)
     spent_s = _spent(numbers, size, where, notes)
     if not numbers.keys() & set(DURATIONS):

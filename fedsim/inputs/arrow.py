@@ -1,7 +1,7 @@
 """Arrays of NumPy and of Arrow as one another, by their buffers; Arrow's own conversions import pandas, slowly."""
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 Column: TypeAlias = NDArray[Any] | pa.Array | pa.ChunkedArray
 Columns: TypeAlias = dict[str, Column]
 """Columns of a table by name."""
+_MISSING: Final = r"^(?i:|--?|<?na>?|#?n/a|nan|nat|null|none|\?)$"
+"""What stands for nothing in a cell of text."""
 
 
 def texts_of(values: Sequence[str | None]) -> pa.StringArray:
@@ -44,3 +46,13 @@ def known_of(array: pa.Array | pa.ChunkedArray) -> NDArray[np.bool_]:
         return np.ones(len(array), dtype=bool)
     bits = np.unpackbits(np.frombuffer(array.buffers()[0], dtype=np.uint8), bitorder="little")
     return bits[array.offset : array.offset + len(array)].astype(bool)
+
+
+def as_texts(values: Column) -> pa.StringArray:
+    """Return texts without blanks around, and null for nothing."""
+    import pyarrow.compute as pc
+
+    texts = texts_of(values.astype(str).tolist()) if isinstance(values, np.ndarray) else values.cast(pa.string())
+    texts = pc.utf8_trim_whitespace(texts)
+    texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+    return pc.if_else(pc.match_substring_regex(texts, _MISSING), pa.nulls(1, pa.string())[0], texts)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fedsim.errors import DataError
 from fedsim.inputs.archives import arrays_of_npz, unpacked
-from fedsim.inputs.arrow import Column, Columns, known_of, numbers_of, texts_of
+from fedsim.inputs.arrow import Column, Columns, as_texts, known_of, numbers_of
 from fedsim.inputs.files import shortened
 from fedsim.inputs.pickles import unpickled
 from fedsim.inputs.tables.header import NUMBER
@@ -33,8 +33,6 @@ _MARKS: Final = {b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32", b"\xff\xf
 """Byte-order marks of encodings other than UTF-8."""
 _COMMENTS: Final = re.compile(rb"(?:[ \t]*#[^\r\n]*[\r\n]+)+")
 _BLANK: Final = re.compile(rb"(?m)^[ \t]+\r?$")
-_MISSING: Final = r"^(?i:|--?|<?na>?|#?n/a|nan|nat|null|none|\?)$"
-"""What stands for nothing in a cell of text."""
 _TRIED: Final = 100
 _UNEQUAL: Final = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
 
@@ -204,13 +202,3 @@ def as_numbers(values: Column, *, decimal_comma: bool = False) -> NDArray[Any] |
             pc.cast(numbers[:_TRIED], pa.float64())
             return np.asarray(numbers_of(pc.cast(numbers, pa.float64())))
     return texts
-
-
-def as_texts(values: Column) -> pa.StringArray:
-    """Return texts without blanks around, and null for nothing."""
-    import pyarrow.compute as pc
-
-    texts = texts_of(values.astype(str).tolist()) if isinstance(values, np.ndarray) else values.cast(pa.string())
-    texts = pc.utf8_trim_whitespace(texts)
-    texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
-    return pc.if_else(pc.match_substring_regex(texts, _MISSING), pa.nulls(1, pa.string())[0], texts)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from fedsim.errors import DataError
-from fedsim.inputs.arrow import Columns, texts_of
+from fedsim.inputs.arrow import Columns, as_texts, texts_of
 from fedsim.inputs.tables.reading import counted, note
 
 Message = tuple[str, str]
@@ -32,6 +32,7 @@ _CHANGES: Final = {
 """What each state changes: locked, charging, on WiFi, and the screen, which does not count."""
 _CACHE_BEGINS: Final = datetime(2020, 1, 2, tzinfo=UTC)
 """The instant from which FLASH's cache counts seconds."""
+_IDS: Final = ("guid", "client", "device", "id")
 _SPEEDS: Final = ("computation", "communication")
 _SPANS: Final = ("device", "start", "end", "period_s")
 _NO_SESSION: Final = ("", "", "")
@@ -60,26 +61,23 @@ def of_json(content: bytes, where: str) -> Columns:
 def of_states(columns: dict[str, pa.ChunkedArray], where: str) -> Columns:
     """Return the spans of FLASH's states in a table; columns of another table as they are."""
     names = {name.lower(): name for name in columns}
-    guid = next((names[name] for name in ("guid", "client", "device", "id") if name in names), None)
-    if guid is not None and "messages" in names:
-        rows = zip(*(map(_text, columns[name].to_pylist()) for name in (guid, names["messages"])), strict=True)
+    guid, time = (next((names[one] for one in some if one in names), "") for some in (_IDS, ("time", "timestamp")))
+    state = names.get("state", "")
+
+    def cells(name: str) -> list[str]:
+        return [cell or "" for cell in as_texts(columns[name]).to_pylist()]
+
+    if guid and "messages" in names:
+        rows = zip(cells(guid), cells(names["messages"]), strict=True)
         return _sessions([(name, _lines(text, name)) for name, text in rows], where)
-    time = next((names[name] for name in ("time", "timestamp") if name in names), None)
-    if guid is None or time is None or "state" not in names:
+    if not (guid and time and state) or not any(map(_is_state, set(cells(state)))):
         return columns
     devices: dict[str, list[Message]] = {}
-    cells = [list(map(_text, columns[name].to_pylist())) for name in (guid, time, names["state"])]
-    if not any(map(_is_state, cells[2])):
-        return columns
-    for number, (name, instant, state) in enumerate(zip(*cells, strict=True), 1):
-        if not _is_state(state):
-            raise DataError(f"{names['state']}, row {number}: {state!r} is not allowed; allowed: states of FLASH")
-        devices.setdefault(name, []).append((instant, state))
+    for number, (name, instant, told) in enumerate(zip(*map(cells, (guid, time, state)), strict=True), 1):
+        if not _is_state(told):
+            raise DataError(f"{state}, row {number}: {told!r} is not allowed; allowed: states of FLASH")
+        devices.setdefault(name, []).append((instant, told))
     return _sessions(devices.items(), where)
-
-
-def _text(cell: object) -> str:
-    return "" if cell is None else str(cell).strip()
 
 
 def _lines(text: str, guid: str) -> Iterator[Message]:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from fedsim.errors import DataError, suggest
-from fedsim.inputs.arrow import Columns, known_of, texts_of
+from fedsim.inputs.arrow import Columns, as_texts, known_of, texts_of
 from fedsim.inputs.tables.phones import of_json, of_states
 from fedsim.inputs.tables.reading import counted
 
@@ -65,15 +65,12 @@ def of_columns(columns: dict[str, pa.ChunkedArray], where: str) -> Columns:
 
     if not CAR_COLUMNS.keys() <= columns.keys():
         return of_states(columns, where)
-    columns = {**columns, "vehicle_id": pc.cast(columns["vehicle_id"], pa.string())}
-    if "person_id" in columns:
-        walks = pc.fill_null(pc.match_substring_regex(pc.cast(columns["person_id"], pa.string()), "^."), False)
-        for name in ("id", "x", "y", "speed"):
-            vehicle, person = columns.get(f"vehicle_{name}"), columns.get(f"person_{name}")
-            if vehicle is not None and person is not None:
-                columns = {**columns, f"vehicle_{name}": pc.if_else(walks, person, vehicle)}
+    columns = {**columns, "vehicle_id": as_texts(columns["vehicle_id"])}
+    for name in ("id", "x", "y", "speed"):
+        both = [as_texts(columns[one]) for one in (f"person_{name}", f"vehicle_{name}") if one in columns]
+        columns = {**columns, f"vehicle_{name}": pc.coalesce(*both)} if len(both) > 1 else columns
     times = columns["timestep_time"]
-    there = pc.match_substring_regex(columns["vehicle_id"], "^.")
+    there = pc.is_valid(columns["vehicle_id"])
     names = {**CAR_COLUMNS, "vehicle_speed": SPEED}
     cars = {names.get(name, name): values.filter(there) for name, values in columns.items()}
     last = str(times[len(times) - 1].as_py()) if len(times) else ""

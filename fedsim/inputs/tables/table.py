@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import DataError, suggest
-from fedsim.inputs.arrow import Column, numbers_of, texts_of
-from fedsim.inputs.tables.content import as_numbers, as_texts, read_content
+from fedsim.inputs.arrow import Column, as_texts, numbers_of, texts_of
+from fedsim.inputs.tables.content import as_numbers, read_content
 from fedsim.inputs.tables.header import NUMBER, UNITS, Name, Unit, meant
 from fedsim.inputs.tables.reading import counted, note
 from fedsim.units import Bound
@@ -179,10 +179,8 @@ class Table:
         """Return the place of each row's text among the different texts of a column, and these by their first rows."""
         import pyarrow.compute as pc
 
-        values = self._names(name)
-        texts = texts_of(self.texts(name).tolist()) if isinstance(values, np.ndarray) else values
         # The same name may be written with an accent of its own, as files of another system are.
-        encoded = pc.utf8_normalize(texts, "NFC").dictionary_encode(null_encoding="encode")
+        encoded = pc.utf8_normalize(self.texts(name), "NFC").dictionary_encode(null_encoding="encode")
         return numbers_of(encoded.indices).astype(np.int64), encoded.dictionary.to_pylist()
 
     def codes(self, name: str, labels: Sequence[str]) -> IntArray:
@@ -193,16 +191,16 @@ class Table:
         self.refuse_first(name, np.array([label not in known for label in there], dtype=bool)[place], ", ".join(labels))
         return np.array([known[label] for label in there], dtype=np.int64)[place]
 
-    def texts(self, name: str) -> NDArray[Any]:
-        """Return a column as texts, whatever it holds, with None where there is nothing."""
+    def texts(self, name: str) -> pa.StringArray:
+        """Return a column as texts, whatever it holds, with null where there is nothing."""
         values = self._names(name)
-        if isinstance(values, np.ndarray):
-            known = ~(np.isnat(values) if values.dtype.kind == "M" else np.isnan(values))
-            whole = values.dtype.kind == "f" and bool(np.all(values[known] == np.rint(values[known])))
-            words = np.full(values.size, None, dtype=object)
-            words[known] = (values[known].astype(np.int64) if whole else values[known]).astype(str)
-            return words
-        return np.array(values.to_pylist(), dtype=object)
+        if not isinstance(values, np.ndarray):
+            return values
+        known = ~np.isnan(values)
+        whole = values.dtype.kind == "f" and bool(np.all(values[known] == np.rint(values[known])))
+        words = np.full(values.size, None, dtype=object)
+        words[known] = (values[known].astype(np.int64) if whole else values[known]).astype(str)
+        return texts_of(words.tolist())
 
     def is_numeric(self, name: str) -> bool:
         """Return whether a column holds numbers, none of them so long that it must be a name."""

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.inputs.arrow import numbers_of
-from fedsim.inputs.tables.content import as_texts
+from fedsim.inputs.arrow import as_texts, numbers_of
 from fedsim.inputs.tables.header import NUMBER, UNITS, Unit
 from fedsim.inputs.tables.reading import current, note
 from fedsim.inputs.tables.table import Table
