@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import simpy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.network import Cell, Rayleigh, Shannon
@@ -178,7 +178,6 @@ def test_gains_that_are_drawn_ahead_change_nothing(rule, monkeypatch):
 
 @pytest.mark.parametrize("rule", RULES)
 @given(lines=LINES, until_s=st.floats(0.01, 0.3))
-@settings(max_examples=15)
 def test_books_balance_and_questions_change_nothing(rule, lines, until_s):
     """Bits and books are asked for at some instant of one of two runs."""
     channel, ends = radio(), []
