@@ -44,9 +44,8 @@ _LONG_FILES = {
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let no test fail for the time of an example, of which there are thirty in a run of all tiers, new in each run."""
-    examples = {"not slow": 12, "quick": 12}.get(config.option.markexpr, 30)
-    slow = [HealthCheck.too_slow]
-    settings.register_profile("untimed", deadline=None, max_examples=examples, suppress_health_check=slow)
+    most = {"not slow": 12, "quick": 12}.get(config.option.markexpr, 30)
+    settings.register_profile("untimed", deadline=None, max_examples=most, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("untimed")
 
 

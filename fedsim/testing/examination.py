@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from numpy.random import MT19937, mtrand
 from numpy.typing import DTypeLike, NDArray
 
 from fedsim.errors import ContractError, FedsimError, PartError
@@ -153,7 +154,7 @@ def alike(one: Any, other: Any) -> bool:
 
 def _global_random_state() -> tuple[object, object]:
     """Return the states of the global random generators, to find out whether they were used."""
-    of_numpy = np.random.get_bit_generator()
-    if isinstance(of_numpy, np.random.MT19937):  # 625 numbers of 4 bytes; `state` copies each by itself
+    of_numpy = mtrand.get_bit_generator()
+    if isinstance(of_numpy, MT19937):  # 625 numbers of 4 bytes; `state` copies each by itself
         return random.getstate(), ctypes.string_at(of_numpy.ctypes.state_address, 2500)
     return random.getstate(), repr(of_numpy.state)
