@@ -179,7 +179,7 @@ class Simulation:
 def asked_of(scenario: Scenario, digest: str) -> dict[str, Any]:
     """Return what a history knows of its scenario, by field."""
     return {
-        "find_scenario": partial(_itself, scenario),
+        "find_scenario": partial(Scenario.of, scenario),
         "digest": digest,
         "seed": scenario.seed,
         "until_s": scenario.rounds.until_s,
@@ -187,10 +187,6 @@ def asked_of(scenario: Scenario, digest: str) -> dict[str, Any]:
         "target": None if scenario.rounds.target is None else scenario.rounds.target.goal,
         "smoothing": scenario.results.smoothing,
     }
-
-
-def _itself(scenario: Scenario) -> Scenario:
-    return scenario
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # What hypothesis reads of fedsim takes seconds: a new clone finds it, and failing examples, where others left it.
-_FOUND = f"fedsim-test-hypothesis-{os.getuid()}"
-os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(Path(tempfile.gettempdir()) / _FOUND))
+os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", f"{tempfile.gettempdir()}/fedsim-hypothesis-{os.getuid()}")
 # No test and no frozen table depends on what a calibration finds on this machine.
 os.environ.setdefault("FEDSIM_EXECUTOR", "sequential")
 # Two test processes on two cores: a second thread of each would wait in a loop for work on small arrays.
@@ -31,19 +30,8 @@ _PREPARE = Path(__file__).parents[2] / "shared" / "data" / "prepare.py"
 _HERE = Path(__file__).parent
 # Rooms by themselves, and what is about the house: the quick tier, but for what compares samples or reads data sets.
 _QUICK = {
-    "devices",
-    "history",
-    "learning",
-    "network",
-    "privacy",
-    "rounds",
-    "scenario",
-    "selectors",
-    "test_layout.py",
-    "test_streams.py",
-    "test_traces.py",
-    "test_units.py",
-    "test_words.py",
+    *("devices", "history", "learning", "network", "privacy", "rounds", "scenario", "selectors"),
+    *("test_layout.py", "test_streams.py", "test_traces.py", "test_units.py", "test_words.py"),
 }
 _DRAWS = ("draw", "draw_clients", "draw_durations")
 _LONG = {"data", "slow", "statistical"}
@@ -56,9 +44,8 @@ _LONG_FILES = {
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let no test fail for the time of an example, of which there are thirty in a run of all tiers, new in each run."""
-    examples = {"not slow": 12, "quick": 12}.get(config.option.markexpr, 30)
-    slow = [HealthCheck.too_slow]
-    settings.register_profile("untimed", deadline=None, max_examples=examples, suppress_health_check=slow)
+    most = {"not slow": 12, "quick": 12}.get(config.option.markexpr, 30)
+    settings.register_profile("untimed", deadline=None, max_examples=most, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("untimed")
 
 

@@ -9,10 +9,8 @@ import pytest
 
 from tests.support.hand_made import by_hand
 
-LEARNING = {
-    **by_hand(),
-    "learning": {"data": {"kind": "synthetic", "users": 4}, "model": {"kind": "mlp", "hidden": [8]}},
-}
+SYNTHETIC = {"kind": "synthetic", "users": 4}
+LEARNING = {**by_hand(), "learning": {"data": SYNTHETIC, "model": {"kind": "mlp", "hidden": [8]}}}
 HELP = """
 import contextlib, io, runpy
 with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final, Protocol, runtime_checkable
 
-_PLAIN: Final = (int, float, str, bool, type(None))
+_PLAIN: Final = (int, float, str, bool, type(None), dict)
 _NUMBERS: Final = {int, float}
 _TEXT: Final = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S.*?)?\s*")
 
@@ -116,7 +116,7 @@ def listed(value: Any) -> Any:
     """Return arrays, tensors and series as lists, also those in a list, and other values as they are."""
     if type(value) in (list, tuple):
         return value if set(map(type, value)) <= _NUMBERS else type(value)(map(listed, value))
-    if not isinstance(value, _Axes):
+    if type(value) in _PLAIN or not isinstance(value, _Axes):
         return value
     index = value.index if isinstance(value, _Indexed) else None
     if isinstance(index, _Axes) and index.tolist() != list(range(value.shape[0])):

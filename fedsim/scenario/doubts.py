@@ -26,20 +26,16 @@ def doubts_of(scenario: Scenario) -> tuple[str, ...]:
     return (*_unusual(scenario), *_off(scenario), *_of_rounds(scenario), *_of_budget(scenario))
 
 
-def _unusual(scenario: Scenario) -> Iterator[str]:
-    for path, unit, values in _values(scenario, ""):
-        yield from (f"{path} = {words}" for words in unusual(path, unit, values))
-
-
-def _values(table: object, path: str) -> Iterator[tuple[str, str, list[float]]]:
+def _unusual(table: object, path: str = "") -> Iterator[str]:
     units = units_of(type(table)) if isinstance(table, BaseModel) else {}
     for name, inner in nested(table):
         where = f"{path}.{name}" if path else name
         if units.get(name):
             several = inner if isinstance(inner, tuple) else (inner,)
-            yield where, units[name], [one for one in several if isinstance(one, float)]
+            numbers = [one for one in several if isinstance(one, float)]
+            yield from (f"{where} = {words}" for words in unusual(where, units[name], numbers))
         elif type(inner) not in VALUES:
-            yield from _values(inner, where)
+            yield from _unusual(inner, where)
 
 
 def _off(scenario: Scenario) -> Iterator[str]:

@@ -1,12 +1,14 @@
 """The examination of a part: questions with read-only arrays, and faults named with the part and the place."""
 
 import copy
+import ctypes
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from numpy.random import MT19937, mtrand
 from numpy.typing import DTypeLike, NDArray
 
 from fedsim.answers import AnswerError, Contract
@@ -158,7 +160,9 @@ def alike(one: Any, other: Any) -> bool:
     return np.array_equal(one, other, equal_nan=np.asarray(one).dtype.kind == "f")
 
 
-def _global_random_state() -> tuple[object, ...]:
+def _global_random_state() -> tuple[object, object]:
     """Return the states of the global random generators, to find out whether they were used."""
-    state = np.random.get_state(legacy=False)["state"]  # noqa: NPY002 - read, not drawn from
-    return random.getstate(), state["key"].tobytes(), state["pos"]
+    of_numpy = mtrand.get_bit_generator()
+    if isinstance(of_numpy, MT19937):  # 625 numbers of 4 bytes; `state` copies each by itself
+        return random.getstate(), ctypes.string_at(of_numpy.ctypes.state_address, 2500)
+    return random.getstate(), repr(of_numpy.state)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import assume, given, strategies as st
 
 from fedsim.errors import ScenarioError
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
@@ -127,7 +127,6 @@ def impatience():
 
 
 @given(worlds())
-@settings(max_examples=20)
 def test_laws_of_all_rounds(world):
     history, selector, learner, ledger = run(world)
     rows = history.participations.to_pylist()
@@ -204,7 +203,6 @@ def check_concurrency(rows, concurrency):
 
 
 @given(worlds())
-@settings(max_examples=10)
 def test_the_same_world_gives_the_same_history(world):
     arguments, options = world
     fresh = {**options, "learner": Labelling(np.full(len(arguments[1]), 10)), "selector": type(options["selector"])()}

@@ -133,19 +133,21 @@ def cloud_model(scenario, context, start, sent, flat):
     return learner.server_step(start, mean, edges.server)
 
 
-@pytest.fixture(autouse=True)
-def _files(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True, scope="module")
+def _files(tmp_path_factory):
     """Lay out the files that scenarios name, and let published sets hold a few images."""
-    write_files(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("FEDSIM_DATA", str(tmp_path))
-    data = Tiny(samples=200, side=32).load()
-    write_data_sets(tmp_path)
-    for kind in ("mnist", "fashion-mnist", "cifar-10", "cifar-100"):
-        monkeypatch.setattr(DATASETS.load(kind), "load", lambda self, _: self.limited(data))
+    place, data = tmp_path_factory.mktemp("files"), Tiny(samples=200, side=32).load()
+    write_files(place)
+    write_data_sets(place)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        patch.setenv("FEDSIM_DATA", str(place))
+        for kind in ("mnist", "fashion-mnist", "cifar-10", "cifar-100"):
+            patch.setattr(DATASETS.load(kind), "load", lambda self, _: self.limited(data))
+        yield
 
 
-@pytest.mark.parametrize("every", [48, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [96, pytest.param(1, marks=pytest.mark.slow)])
 def test_each_field_of_a_scenario_moves_the_digests_that_it_must_and_no_other(every):
     known = {}
     unchanged, wrong = [], {}

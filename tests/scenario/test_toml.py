@@ -91,7 +91,7 @@ def test_nothing_stays_nothing_where_something_is_the_default(path, chosen):
     assert '= "none"' in scenario.to_toml().partition(f"[{path}]")[2]
 
 
-@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [24, pytest.param(1, marks=pytest.mark.slow)])
 def test_each_option_of_each_kind_is_read_as_it_was_written(every, tmp_path, monkeypatch):
     """Each moves the digest, as `tests.learning.test_digests` sees to."""
     write_files(tmp_path)

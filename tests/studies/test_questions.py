@@ -192,7 +192,7 @@ def exponential(policy):
     ("policy", "mean_s", "median_s"),
     [
         # The slowest of four takes 1 + 1/2 + 1/3 + 1/4 s; half of the rounds take at most -ln(1 - 0.5^(1/4)) s.
-        ("wait-for-all", 25 / 12, -math.log(1 - 0.5**0.25)),
+        pytest.param("wait-for-all", 25 / 12, -math.log(1 - 0.5**0.25), marks=pytest.mark.slow),
         # The integral of 1 - (1 - e^-t)^4 up to the deadline of 2 s, in closed form.
         (
             {"kind": "deadline", "deadline_s": 2.0},
@@ -250,6 +250,7 @@ def test_a_warm_up_is_left_out():
     assert warm_up(np.diff(0.6 * np.arange(1001))) == warm_up(np.diff(np.cumsum(np.full(1001, 0.6)))) == 0
 
 
+@pytest.mark.slow
 def test_intervals_hold_what_they_promise():
     """200 studies of ten pairs: a right method is below 91 % or above 98.5 % in about 1 of 100 draws."""
     rng = np.random.default_rng(0)

@@ -72,10 +72,8 @@ class Ending(Component):
         return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), classes), end())
 
 
+Kept = dict[str, list[torch.Tensor]]
 BRANCHING = Ending(function=lambda _, scores: scores if scores.sum() > 0 else -scores)
-
-
-_MOMENTS = ("exp_avg", "exp_avg_sq", "step")
 
 
 def trained(setup: TrainingSetup, job: TrainingJob) -> tuple[np.ndarray, float, float, dict[str, np.ndarray]]:
@@ -90,7 +88,7 @@ def trained(setup: TrainingSetup, job: TrainingJob) -> tuple[np.ndarray, float, 
         for one, piece in zip(numbers, np.split(job.base, ends[:-1]), strict=True):
             one.copy_(torch.from_numpy(piece.copy()).view(one.shape))
     start = [one.detach().clone() for one in parameters]
-    kept = _restored(parameters, job.state)
+    kept = _state(parameters, local, job.state)
     torch.manual_seed(int(job.rng.integers(2**63)))
     norm = any(isinstance(layer, nn.BatchNorm1d | nn.BatchNorm2d) for layer in module.modules())
     losses: list[torch.Tensor] = []
@@ -113,7 +111,7 @@ def trained(setup: TrainingSetup, job: TrainingJob) -> tuple[np.ndarray, float, 
             each = functional.cross_entropy(module(samples), torch.from_numpy(data.train_y[rows]), reduction="none")
             torch.autograd.backward(each.mean() + _more(setup, job, parameters, start))
             nn.utils.clip_grad_norm_(parameters, local.clip_norm or float("inf"))
-            _step([one for one in parameters if one.grad is not None], local, kept)
+            _step(parameters, local, kept)
             losses.append(each.detach().double())
             steps -= 1
         if epoch == 0:
@@ -122,8 +120,11 @@ def trained(setup: TrainingSetup, job: TrainingJob) -> tuple[np.ndarray, float, 
             break
     after = torch.cat([one.detach().reshape(-1).float() for one in numbers]).numpy()
     squares = torch.cat(losses[:first_pass]).square().mean()
-    state = _joined([kept[one] for one in parameters]) if local.keep_optimizer_state else {}
-    return after - job.base, float(torch.cat(losses).mean()), float(squares.sqrt()), state
+    state = {name: nn.utils.parameters_to_vector(values).numpy() for name, values in kept.items()}
+    if local.optimizer == "adam":
+        state["step"] = state["step"][:1].reshape(())
+    mean = float(torch.cat(losses).mean())
+    return after - job.base, mean, float(squares.sqrt()), state if local.keep_optimizer_state else {}
 
 
 def _more(
@@ -140,45 +141,30 @@ def _more(
     return found
 
 
-@torch.no_grad()
-def _step(parameters: list[nn.Parameter], local: Any, kept: dict[nn.Parameter, dict[str, torch.Tensor]]) -> None:
-    """Make a step by the functions of torch's optimisers, whose classes import its compiler, which takes seconds."""
-    gradients: Any = [one.grad for one in parameters]
-    settings = {"lr": local.learning_rate, "weight_decay": local.weight_decay, "maximize": False, "foreach": False}
-    if local.optimizer == "adam":
-        for one in parameters:
-            kept[one] = kept[one] or dict(zip(_MOMENTS, (*torch.zeros((2, *one.shape)), torch.zeros(())), strict=True))
-        means, squares, steps = ([kept[one][name] for one in parameters] for name in _MOMENTS)
-        more: Any = {"amsgrad": False, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
-        adam(parameters, gradients, means, squares, [], steps, **settings, **more)
-        return
-    buffers = [kept[one].get("momentum_buffer") for one in parameters]
-    sgd(parameters, gradients, buffers, **settings, momentum=local.momentum, dampening=0.0, nesterov=False)
-    if local.momentum:
-        kept.update(
-            (one, {"momentum_buffer": buffer})
-            for one, buffer in zip(parameters, buffers, strict=True)
-            if buffer is not None
-        )
-
-
-def _restored(
-    parameters: list[nn.Parameter], state: Mapping[str, np.ndarray]
-) -> dict[nn.Parameter, dict[str, torch.Tensor]]:
-    ends = np.cumsum([one.numel() for one in parameters])[:-1]
-    kept: dict[nn.Parameter, dict[str, torch.Tensor]] = {one: {} for one in parameters}
-    for name, values in state.items():
-        pieces = np.split(values, ends) if values.ndim else [values] * len(parameters)
-        for one, piece in zip(parameters, pieces, strict=True):
-            kept[one][name] = torch.from_numpy(piece.copy()).view(one.shape if values.ndim else ())
+def _state(parameters: list[nn.Parameter], local: Any, given: Mapping[str, np.ndarray]) -> Kept:
+    """Return the state of torch's optimiser by its names: an array for each parameter, and Adam's steps."""
+    of_sgd = ("momentum_buffer",) if local.momentum else ()
+    names = ("exp_avg", "exp_avg_sq", "step") if local.optimizer == "adam" else of_sgd
+    kept = {name: [torch.zeros(() if name == "step" else one.shape) for one in parameters] for name in names}
+    for name, values in given.items():
+        vector = torch.from_numpy(values.copy())
+        nn.utils.vector_to_parameters(vector if values.ndim else vector.repeat(len(parameters)), kept[name])
     return kept
 
 
-def _joined(kept: list[dict[str, torch.Tensor]]) -> dict[str, np.ndarray]:
-    return {
-        name: np.concatenate([one[name].reshape(-1).numpy() for one in kept]) if first.dim() else first.numpy()
-        for name, first in kept[0].items()
-    }
+@torch.no_grad()
+def _step(parameters: list[nn.Parameter], local: Any, kept: Kept) -> None:
+    """Make a step by the functions of torch's optimisers, whose classes import its compiler, which takes seconds."""
+    moved = [i for i, one in enumerate(parameters) if one.grad is not None]
+    taken, slopes = [parameters[i] for i in moved], [parameters[i].grad for i in moved]
+    state: Any = [[kept[name][i] for i in moved] for name in kept]
+    settings = {"lr": local.learning_rate, "weight_decay": local.weight_decay, "maximize": False, "foreach": False}
+    if local.optimizer == "adam":
+        more: Any = {"amsgrad": False, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
+        adam(taken, slopes, *state[:2], [], state[2], **settings, **more)
+    else:
+        buffers = state[0] if state else [None] * len(moved)
+        sgd(taken, slopes, buffers, **settings, momentum=local.momentum, dampening=0.0, nesterov=False)
 
 
 def bits(results: Iterable[TrainingResult]) -> list[tuple[bytes, float, float, dict[str, bytes]]]:

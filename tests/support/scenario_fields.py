@@ -35,11 +35,10 @@ class SchemaField:
     tables: Tables
     annotation: Any
     slot: Slot | None
-    build: Callable[[], Scenario]
+    build: Callable[[], Scenario]  # the same object for all fields of a part, when it is first asked for
 
     @property
     def scenario(self) -> Scenario:
-        """The scenario that has the field: one object for all fields of a part, built when it is first asked for."""
         return self.build()
 
     def changed(self) -> Scenario | None:

@@ -9,7 +9,7 @@ pytest.importorskip("flwr", reason="the extra 'flower' is not installed")
 from flwr.app import Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp.strategy import FedAvg
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from fedsim.bridges.flower import FromInstruction, SimulatedGrid, grid as grid_module
 from fedsim.bridges.flower.messages import LATE, LOST, message_bits
@@ -207,7 +207,6 @@ def queues(nodes, works_s, sleep_s):
 
 @pytest.mark.parametrize("sleep_s", [1.0, 0.0])
 @given(st.integers(1, 4), st.lists(st.sampled_from((0.5, 2.0, 3.25, 7.0)), min_size=20, max_size=20))
-@settings(max_examples=10)
 def test_nodes_are_queues(sleep_s, nodes, works_s):
     """A ServerApp sends a node two messages for the reply to its first one, and one for each other reply."""
     seen = []

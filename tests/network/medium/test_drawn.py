@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import simpy
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from fedsim.network import Cell, Rayleigh, Shannon
 from fedsim.network.medium import drawn
@@ -178,7 +178,6 @@ def test_how_far_is_looked_ahead_changes_nothing(rule, name, value, monkeypatch)
 
 @pytest.mark.parametrize("rule", RULES)
 @given(lines=LINES, until_s=st.floats(0.01, 0.3))
-@settings(max_examples=15)
 def test_books_balance_and_questions_change_nothing(rule, lines, until_s):
     """Bits and books are asked for at some instant of one of two runs."""
     channel, ends = radio(), []

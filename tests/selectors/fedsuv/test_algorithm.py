@@ -171,9 +171,8 @@ def test_algorithm_1_to_the_letter(seed, cases):
                 due = np.stack([letter.low, letter.high], 1).transpose(2, 1, 0).reshape(4, -1)
                 np.testing.assert_allclose(list(vars(found).values()), due, atol=1e-5 * letter.unit(), rtol=1e-5)
                 assert letter.is_choice(client.tolist(), there.tolist(), size, number), (case, number)
-            client = np.repeat(
-                client, luck.choice([1, 1, 40])
-            )  # as many reports as one bound needs to fall below others
+            # As many reports as one bound needs to fall below others.
+            client = np.repeat(client, luck.choice([1, 1, 40]))
             delivered = luck.random(client.size) < np.where(client % 2, 0.95, 0.1)
             loss, gain = luck.exponential(size=client.size), luck.normal(0.1, 0.3, client.size)
             selector.observe(measured_reports_of(client, delivered, loss, gain, number=number))

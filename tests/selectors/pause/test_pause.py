@@ -76,10 +76,8 @@ def test_the_cohort_is_the_set_of_greatest_energy(kind, cases):
             there = np.flatnonzero(luck.random(clients) < luck.choice([1, 0.6]))
             wanted = None if luck.random() < 0.7 else int(luck.integers(0, clients + 1))
             known = {"samples": samples[there], "total_samples": int(samples.sum()), "wanted": wanted}
-            known |= {
-                "participations": letter.participations[there],
-                "privacy_budget": BUDGET if letter.private else None,
-            }
+            known |= {"participations": letter.participations[there]}
+            known |= {"privacy_budget": BUDGET if letter.private else None}
             known["privacy_spent"] = np.array([letter.spent(k) for k in there])
             if letter.mean_reward is not None:
                 known["oracle"] = {"expected_duration_s": TAU_MIN_S / np.array(letter.mean_reward)[there]}
