@@ -97,7 +97,7 @@ def test_a_module_begins_with_its_own_numbers_and_is_left_as_it_is(module):
         assert torch.equal(array, before[name])
         assert np.allclose(after[name], array, atol=1e-6)
     data = TinyTargets(of="labels").load()
-    scores, labels = module(torch.from_numpy(data.test_x)).float(), torch.from_numpy(data.test_y)
+    scores, labels = module(torch.tensor(data.test_x)).float(), torch.tensor(data.test_y)
     right = nn.functional.cross_entropy(scores, labels).item()
     assert found.column("evaluations", "loss")[0] == pytest.approx(right, rel=1e-6)
 
