@@ -52,10 +52,6 @@ def script():
         return torch.jit.script(nn.Linear(5, 3))
 
 
-def pruned():
-    return prune.random_unstructured(nn.Linear(5, 3), "weight", 0.5)
-
-
 def lazy_layers(classes):
     return nn.Sequential(nn.Sequential(nn.LazyBatchNorm1d(affine=False)), nn.Linear(5, classes))
 
@@ -246,7 +242,7 @@ def test_a_model_that_does_not_fit_is_refused_before_the_first_round(model, word
         (3, "is no model"),
         (lambda classes, depth: (classes, depth), "needs depth"),
         (
-            pruned(),
+            prune.random_unstructured(nn.Linear(5, 3), "weight", 0.5),
             r"it cannot be copied \(Only Tensors created .*; allowed: a class or function that gives the module",
         ),
     ],
