@@ -50,7 +50,7 @@ class Contract:
         for name, answer in self.members.items():
             found = inspect.getattr_static(kind, name, None)
             if _is_attribute(self.protocol, name, found):
-                body[name] = self._property(name, answer)
+                body[name] = property(self._method(name, answer, lambda one, read=name: getattr(one._part, read)))
             elif name in self._inherited and is_builtin(_home(kind, name)):
                 body[name] = self._method(name, answer, found)
             elif found is not None:
@@ -81,20 +81,6 @@ class Contract:
                 raise failed(self.name_of(part), name, failure, clients=_clients(given)) from failure
 
         return method
-
-    def _property(self, name: str, kind: Kind) -> property:
-        def read(guarded: _Guarded) -> Any:
-            part = guarded._part
-            try:
-                return kind(getattr(part, name), guarded._known)
-            except AnswerError as lie:
-                raise self._lie(part, name, lie, {}) from None
-            except RAISED_ON_PURPOSE:
-                raise
-            except BaseException as failure:
-                raise failed(self.name_of(part), name, failure) from failure
-
-        return property(read)
 
     def name_of(self, part: object) -> str:
         return f"{self.noun} {place_of_class(type(part))}"

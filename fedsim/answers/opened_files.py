@@ -22,10 +22,12 @@ UNREADABLE: Final = "unreadable"
 NOT_TOLD: Final = "what its results depend on cannot be told, so that no other run shares them"
 _VARIABLE: Final = "environment variable "
 _UNSET: Final = "unset"
+_LISTED: Final = "names of "
 _FILES: Final = frozenset({"open", "sqlite3.connect"})
+_FOLDERS: Final = frozenset({"os.listdir", "os.scandir"})
 _OUTSIDE: Final = frozenset({"socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system", "os.posix_spawn"})
 """Events after which a part may know what no file holds."""
-_NOTED: Final = _FILES | _OUTSIDE
+_NOTED: Final = _FILES | _FOLDERS | _OUTSIDE
 _CODE: Final = (".py", ".pyc", ".so", ".pyd", ".dll")
 _INSTALLED: Final = tuple({sys.prefix, sys.base_prefix, *sysconfig.get_paths().values()})
 _SYSTEM: Final = ("/proc", "/sys", "/dev")
@@ -40,6 +42,7 @@ class OpenedFiles:
 
     def __init__(self) -> None:
         self.paths: dict[str, None] = {}
+        self.folders: dict[str, None] = {}
         self.variables: dict[str, str] = {}
         self.written: set[str] = set()
         self.outside: str = ""
@@ -49,8 +52,15 @@ class OpenedFiles:
         return f"{who} has asked for more than files ({self.outside}); {NOT_TOLD}" if self.outside else ""
 
     def contents(self) -> dict[str, str]:
-        """Return the SHA-256 of each file as it is now, by its path as opened, and of each variable as it was read."""
+        """Return the SHA-256 of each file as it is now, by its path as opened, and of each variable as it was read.
+
+        Of a folder that was listed it is that of the names: those that end as all files do that were opened there.
+        """
         files = {path: content_of(path) for path in sorted(self.paths) if os.path.realpath(path) not in self.written}
+        for folder in sorted(self.folders):
+            endings = {Path(path).suffix for path in files if Path(path).parent == Path(folder)}
+            listed = f"{_LISTED}*{endings.pop() if len(endings) == 1 else ''} in {folder}"
+            files[listed] = content_of(listed)
         return files | dict(sorted(self.variables.items()))
 
 
@@ -111,6 +121,10 @@ def content_of(path: str) -> str:
     if path.startswith(MODULE_VARIABLE):
         return hash_now(path)
     try:
+        if path.startswith(_LISTED):
+            pattern, _, folder = path.removeprefix(_LISTED).partition(" in ")
+            names = sorted(entry.name for entry in Path(folder).glob(pattern))
+            return hashlib.sha256("\n".join(names).encode()).hexdigest()
         with Path(path).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
@@ -169,17 +183,20 @@ def _note(event: str, given: tuple[Any, ...], here: _Noting = _noting) -> None:
     if not isinstance(path, str | bytes | os.PathLike):
         return
     named = os.fsdecode(path)
-    if (isinstance(mode, str) and mode[:1] in "wax") or (isinstance(flags, int) and flags & os.O_WRONLY):
-        for noted in noting:
-            noted.written.add(os.path.realpath(named))
-    elif _is_data(named):
-        for noted in noting:
-            noted.paths[named] = None
+    is_folder, whole = event in _FOLDERS, os.path.realpath(named)
+    for noted in noting:
+        if _writes(mode, flags) and not is_folder:
+            noted.written.add(whole)
+        elif not whole.startswith((*_SYSTEM, *_INSTALLED)) and (is_folder or _is_data(named)):
+            (noted.folders if is_folder else noted.paths)[named] = None
+
+
+def _writes(mode: Any, flags: Any) -> bool:
+    return (isinstance(mode, str) and mode[:1] in "wax") or (isinstance(flags, int) and bool(flags & os.O_WRONLY))
 
 
 def _is_data(named: str) -> bool:
-    whole = os.path.realpath(named)
-    return not (named.endswith(_CODE) or whole.startswith((*_SYSTEM, *_INSTALLED)) or Path(whole).is_dir())
+    return not (named.endswith(_CODE) or Path(named).is_dir())
 
 
 def _by_the_user(frame: FrameType | None) -> bool:

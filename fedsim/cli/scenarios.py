@@ -99,7 +99,8 @@ def run(
             )
     except KeyboardInterrupt as error:
         left = "the run before is still" if replacing(folder) else "the rounds so far are"
-        print_notes(f"interrupted{_by(error)}; {left} in {folder}")
+        by = f" ({error})" if error.args else ""
+        print_notes(f"interrupted{by}; {left} in {folder}")
         raise typer.Exit(143 if error.args else 130) from None
     summary = read_summary(folder)
     print_notes(*(note for note in summary.get("notes", ()) if note not in said))
@@ -200,7 +201,3 @@ class _Interrupts:
         name = () if number == signal.SIGINT else (signal.Signals(number).name,)
         self._interrupt = KeyboardInterrupt(*name)
         raise self._interrupt
-
-
-def _by(error: KeyboardInterrupt) -> str:
-    return f" ({error})" if error.args else ""

@@ -59,10 +59,7 @@ def write_csv(tables: Tables, table: TableName, out: str | Path) -> None:
         If this run has no such table, or the file cannot be written.
     """
     path, content = check_path(out, RunError), flat(tables, table)
-    try:
-        replace_file(path, lambda part: pyarrow.csv.write_csv(content, part))
-    except OSError as error:
-        raise RunError(f"{path}: cannot be written: {error}") from None
+    replace_file(path, lambda part: pyarrow.csv.write_csv(content, part))
 
 
 def to_pandas(tables: Tables, table: TableName) -> Any:

@@ -25,7 +25,7 @@ class Recorder:
         self.name = name
         self.accounts: Callable[[], dict[str, NDArray[Any]]] | None = None
         self.clients: pa.Table | None = None
-        make = spool or _temporary
+        make = spool or (lambda schema: Spool.temporary(schema.arrow))
         self._tables = {name: GrowingTable(schema, make) for name, schema in TABLES.items() if name not in AT_THE_END}
 
     def widen(self, more: Mapping[str, str]) -> None:
@@ -73,7 +73,3 @@ class Recorder:
         if TABLES[name].sorted_by is not None:
             return iter(TABLES[name].in_order(self._tables[name].table()).to_batches())
         return self._tables[name].batches()
-
-
-def _temporary(schema: TableSchema) -> Spool:
-    return Spool.temporary(schema.arrow)

@@ -15,12 +15,11 @@ from fedsim.privacy import (
 from fedsim.rounds import LATE, POLICIES, AsynchronousPolicy
 from fedsim.rounds.aggregation.weightings import WEIGHTINGS
 from fedsim.scenario.sections import ScenarioTables
-from fedsim.selectors import SelectorInfo, SelectorPort
+from fedsim.selectors import SelectorPort
 
 Problem = tuple[tuple[str, ...], object, str]
 """Path of a field, its value, and what is wrong and what is allowed."""
 
-_SEES_UPDATES = ("update", "update_norm", "noise_energy")
 _RARE = 0.01
 """Share of delta below which the chance of a round without clients must be."""
 
@@ -69,7 +68,8 @@ def _about_noise_at_server(privacy: Privacy) -> Iterator[Problem]:
 
 def _about_weights(tables: ScenarioTables) -> Iterator[Problem]:
     """Yield weights that depend on data: on numbers of samples, or on what updates are."""
-    rounds, policy, info = tables.rounds, POLICIES.kind_of(tables.rounds.policy), _info(tables.selector)
+    rounds, policy = tables.rounds, POLICIES.kind_of(tables.rounds.policy)
+    info = SelectorPort.of(tables.selector.build())
     if rounds.policy.has_own_aggregation:
         if not isinstance(rounds.policy, AsynchronousPolicy):
             yield (
@@ -147,7 +147,3 @@ def _rate(selector: Stateful) -> float | None:
     """Return the rate of the selector ``poisson``; None for any other."""
     rate = selector.options.get("rate") if selector.kind == "poisson" else None
     return None if rate is None else float(rate)
-
-
-def _info(selector: Stateful) -> SelectorInfo:
-    return SelectorPort.of(selector.build())

@@ -1,6 +1,7 @@
 """A finished run is that of what its own parts read: another content is another run."""
 
 import re
+import shutil
 import sqlite3
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from fedsim.answers.opened_files import NOT_TOLD, with_untold
 from fedsim.errors import RunError
 
 PARTS = """
-import functools, os, shutil, socket, sqlite3, subprocess
+import functools, glob, os, shutil, socket, sqlite3, subprocess
 import numpy as np
 from fedsim.selectors import Selector
 
@@ -23,6 +24,10 @@ def rows(csv: str = "d.csv"):
 
 def whole():
     return rows("d.csv")
+
+def of_a_folder():
+    parts = [rows(path) for path in sorted(glob.glob("shards/*.csv"))]
+    return np.concatenate([x for x, _ in parts]), np.concatenate([y for _, y in parts])
 
 def by_environment():
     x, y = rows("d.csv")
@@ -67,6 +72,10 @@ class ByDecorator(Selector):
 class Listed(Selector):
     def select(self, view, rng):
         return np.loadtxt("c.csv", dtype=int, ndmin=1)
+
+class Counting(Selector):
+    def select(self, view, rng):
+        return view.client[:len(glob.glob("*.csv"))]
 
 class Stored(Selector):
     def select(self, view, rng):
@@ -139,17 +148,23 @@ def put_clients(*clients):
         ({"kind": "by_environment"}, "environment variable FEDSIM_TEST_SCALE"),
         ({"selector": {"kind": "parts_of_a_run:Listed"}}, r"c\.csv"),
         ({"selector": "parts_of_a_run:Stored"}, r"c\.db"),
+        ({"selector": "parts_of_a_run:Counting"}, r"names of \*\.csv in \."),
+        ({"kind": "of_a_folder"}, r"names of \*\.csv in shards"),
     ],
 )
 def test_what_an_own_part_asks_for_has_changed(tables, said, monkeypatch):
     """A finished run names own selectors, which are known by their code alone."""
     put_clients(0, 1)
+    Path("shards").mkdir()
+    shutil.copy("d.csv", "shards/0.csv")
     lines = []
     for _ in range(2):
         run(scenario(**tables), out="out", store=False, tell=lines.append)
     assert ("selector: known by code, files, environment and module variables" in lines[-1]) == ("selector" in tables)
     put_clients(2, 3)
     monkeypatch.setenv("FEDSIM_TEST_SCALE", "3")
+    for copy in ("shards/1.csv", "shards/notes.txt", "e.csv"):
+        shutil.copy("d.csv", copy)
     with pytest.raises(RunError, match=rf"another scenario .*{said} has changed"):
         run(scenario(**tables), out="out", store=False)
 

@@ -97,7 +97,8 @@ class Topology:
 
     def node(self, name: str) -> int:
         if name not in self._number:
-            raise ScenarioError(f"{self.where}: there is no node {name!r}; allowed: {_some(self.names)}")
+            some = ", ".join(self.names[:8]) + (" ..." if len(self.names) > 8 else "")
+            raise ScenarioError(f"{self.where}: there is no node {name!r}; allowed: {some}")
         return self._number[name]
 
     def has(self, name: str) -> bool:
@@ -265,7 +266,3 @@ def _checked(model: type[T], attributes: dict[str, Any], where: str) -> T:
             else:
                 lines.append(f"{where}: {name} = {detail['input']!r} is not allowed; {detail['msg']}")
         raise ScenarioError("\n".join(lines)) from None
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:8]) + (" ..." if len(names) > 8 else "")

@@ -11,7 +11,6 @@ import pytest
 
 from fedsim import Scenario, simulate
 from fedsim.errors import ScenarioError
-from fedsim.history import History
 from fedsim.history.outcomes import Outcome
 from fedsim.simulation import Simulation
 from tests.support.tiny_images import Tiny
@@ -42,12 +41,9 @@ def scenario(**changes: Any) -> Scenario:
     return Scenario(**{**tables, **changes})
 
 
-def rows(history: History) -> dict[int, dict[str, Any]]:
-    return {row["client"]: row for row in history.participations.to_pylist()}
-
-
 def run(**changes: Any) -> dict[int, dict[str, Any]]:
-    return rows(simulate(scenario(**changes), store=False, executor="sequential"))
+    history = simulate(scenario(**changes), store=False, executor="sequential")
+    return {row["client"]: row for row in history.participations.to_pylist()}
 
 
 def test_each_client_trains_the_largest_width_that_fits() -> None:

@@ -10,11 +10,6 @@ from fedsim.selectors.labels.haccs import Haccs, clusters_of
 from tests.support.views import reports_of, rng, view_of
 
 
-def partition(names):
-    """Return the sets of positions of equal names."""
-    return {frozenset(np.flatnonzero(names == name).tolist()) for name in np.unique(names)}
-
-
 def searched(shares, radius, hellinger):
     """Return the clusters by walking from client to client, with each distance as it is written in the paper."""
     open_, found = set(range(len(shares))), set()
@@ -42,7 +37,9 @@ def test_clusters_are_those_of_a_plain_search(distance, radius):
     rng = np.random.default_rng(4)
     shares = rng.dirichlet(np.full(4, 0.4), 30)
     shares[5] = shares[9]
-    assert partition(clusters_of(shares, distance, radius)) == searched(shares, radius, distance == "hellinger")
+    names = clusters_of(shares, distance, radius)
+    found = {frozenset(np.flatnonzero(names == name).tolist()) for name in np.unique(names)}
+    assert found == searched(shares, radius, distance == "hellinger")
 
 
 def test_the_ends_of_an_edge_are_one_radius_apart():

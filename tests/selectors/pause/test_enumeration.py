@@ -21,17 +21,13 @@ def energy(members, ucb, bonus):
     return (1, prizes) if lowest == math.inf else (0, lowest + prizes)
 
 
-def enumerated_best(ucb, bonus, m):
-    return max(energy(members, ucb, bonus) for members in itertools.combinations(range(len(ucb)), m))
-
-
 def check_against_enumeration(ucb, bonus, m, rng=None):
     chosen = best_cohort(np.array(ucb, dtype=float), np.array(bonus, dtype=float), m, rng)
     assert chosen.dtype.kind == "i"
     assert chosen.shape == (m,)
     assert np.all(np.diff(chosen) > 0)
     level, value = energy(chosen.tolist(), ucb, bonus)
-    best_level, best_value = enumerated_best(ucb, bonus, m)
+    best_level, best_value = max(energy(one, ucb, bonus) for one in itertools.combinations(range(len(ucb)), m))
     assert level == best_level
     assert value == pytest.approx(best_value, rel=ULPS, abs=ULPS)
 

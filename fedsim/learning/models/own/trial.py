@@ -87,8 +87,8 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tu
     except FedsimError:
         raise
     except FAILURES as failure:
-        error = attributed(failure) or failed(f"model {name}", "forward", failure)
-        raise PartError(f"{error.what}; {_given(sample, module)}", error.hint) from failure
+        known = attributed(failure) or failed(f"model {name}", "forward", failure)
+        raise PartError(f"{known.what}; {_given(sample, module)}", known.hint) from failure
     if (other := torch.get_default_dtype()) != kind:
         torch.set_default_dtype(kind)
         raise PartError(f"model {name}: forward sets the default type of torch to {other}", "allowed: to leave it")

@@ -52,10 +52,6 @@ def script():
         return torch.jit.script(nn.Linear(5, 3))
 
 
-def pruned():
-    return prune.random_unstructured(nn.Linear(5, 3), "weight", 0.5)
-
-
 def lazy_layers(classes):
     return nn.Sequential(nn.Sequential(nn.LazyBatchNorm1d(affine=False)), nn.Linear(5, classes))
 
@@ -97,7 +93,7 @@ def test_a_module_begins_with_its_own_numbers_and_is_left_as_it_is(module):
         assert torch.equal(array, before[name])
         assert np.allclose(after[name], array, atol=1e-6)
     data = TinyTargets(of="labels").load()
-    scores, labels = module(torch.from_numpy(data.test_x)).float(), torch.from_numpy(data.test_y)
+    scores, labels = module(torch.tensor(data.test_x)).float(), torch.tensor(data.test_y)
     right = nn.functional.cross_entropy(scores, labels).item()
     assert found.column("evaluations", "loss")[0] == pytest.approx(right, rel=1e-6)
 
@@ -246,7 +242,7 @@ def test_a_model_that_does_not_fit_is_refused_before_the_first_round(model, word
         (3, "is no model"),
         (lambda classes, depth: (classes, depth), "needs depth"),
         (
-            pruned(),
+            prune.random_unstructured(nn.Linear(5, 3), "weight", 0.5),
             r"it cannot be copied \(Only Tensors created .*; allowed: a class or function that gives the module",
         ),
     ],
