@@ -62,7 +62,7 @@ class Uniform(CohortSelector):
         return Cohort(view.pick(chosen))
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class RoundRobin(CohortSelector):
     """Take the next m candidates in the order of their ids, starting after the last one of the round before.
 
@@ -87,7 +87,7 @@ class RoundRobin(CohortSelector):
         return Cohort(np.sort(chosen))
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class WeightedSampling(CohortSelector):
     """Draw m distinct clients one after the other, each with probability n_k over the data of the clients not drawn.
 
@@ -141,7 +141,7 @@ class MdSampling(CohortSelector):
         return tally(view.client[draw_again(data_sizes(view), draws, rng)] if draws else view.client[:0])
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PoissonSampling(PublishedSelector):
     """Draw each candidate by itself with one probability, so that cohorts differ in size.
 
@@ -182,7 +182,7 @@ class PoissonSampling(PublishedSelector):
         return min(int(np.log1p(-uniform * any_drawn) / missed), candidates - 1)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class LossProportional(CohortSelector):
     """Draw m distinct clients with probabilities in proportion to the training loss of their last delivered update.
 

@@ -19,7 +19,7 @@ from fedsim.selectors.sampling import CohortSelector
 from fedsim.units import Seconds
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class CsUcb(CohortSelector):
     """Take the m clients of greatest ``mean reward + sqrt((m + 1) ln t / T_k)`` (for always available crowds).
 
@@ -71,7 +71,7 @@ class CsUcb(CohortSelector):
         return self._rewards.ucb(view, None, factor * math.log(view.round))
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class CsUcbQ(CsUcb):
     """Take the m candidates of greatest ``(1 - weight) * index + weight * queue`` (for crowds of varying availability).
 

@@ -17,7 +17,7 @@ _BATCH: Final = 32
 _MOST: Final = 256
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class DivFl(CohortSelector):
     """Select the m clients that minimise the sum over all clients of the distance to the nearest selected one.
 

@@ -14,7 +14,7 @@ from fedsim.selectors.sampling import lowest
 from fedsim.units import Bits, Seconds
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class FedCs(PublishedSelector):
     """Fill the round greedily with clients of a random share of the crowd, by their stated resources (Algorithm 3).
 

@@ -17,7 +17,7 @@ PAPER: Final = (
 )
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ImportanceSampling(CohortSelector):
     """Select each client with a probability in proportion to the norm of its update, m clients on average.
 

@@ -18,7 +18,7 @@ PAPER = (
 Weights = Literal["equal", "samples"]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class RpowD(CohortSelector):
     """rpow-d: d candidates are drawn in proportion to samples; the m of largest last reported loss are selected.
 
@@ -52,7 +52,7 @@ class RpowD(CohortSelector):
         return cohort_of(view.client[drawn[lowest(-loss, size, rng)]], self.weights)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PowD(CohortSelector):
     """pow-d: d candidates drawn in proportion to samples report the model's loss; the m of largest loss are selected.
 
@@ -114,7 +114,7 @@ class PowD(CohortSelector):
         return np.asarray(view.client[places[draw_distinct(weights, size, rng)]])
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class CpowD(PowD):
     """cpow-d: pow-d with losses on a mini-batch of each client's data.
 
@@ -145,7 +145,7 @@ def cohort_of(client: IntArray, weights: Weights) -> Cohort:
     return Cohort(np.sort(client), weights=equal)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class AdaPowD(PowD):
     """adapow-d: pow-d with fewer candidates in each round, from a first d down to m.
 

@@ -15,7 +15,7 @@ TIME_COLUMNS: Final = 3
 """First columns of the features: expected seconds of downlink, work and uplink."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class CohortSelector(PublishedSelector):
     """A selector of a number of clients per round.
 

@@ -13,7 +13,7 @@ from fedsim.selectors.options import AtLeast0, Share
 from fedsim.selectors.sampling import CohortSelector, draw_by_logarithms, whole
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ActiveLearning(CohortSelector):
     """Draw clients by a softmax of their valuations, without the least valued, and some uniformly: Active FL.
 

@@ -17,7 +17,7 @@ from fedsim.selectors.sampling import CohortSelector, data_shares, data_sizes, l
 from fedsim.units import Bits, Bound, Seconds
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ApproximateSampling(ImportanceSampling):
     """Select clients with approximately optimal probabilities, from sums that a secure aggregation can give: AOCS.
 
@@ -88,7 +88,7 @@ def approximate_probabilities(norm: FloatArray, expected: int, iterations: int) 
     return chance
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class AllCompute(CohortSelector):
     """Let all candidates train and send the norms of their updates, and let m of them on average send the updates.
 

@@ -11,7 +11,7 @@ from fedsim.selectors.options import AtLeast0, Count, Share
 from fedsim.selectors.sampling import CohortSelector, draw_distinct, grown, lowest
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Pisces(CohortSelector):
     """Select clients of high ``|B| sqrt(mean squared loss) / (staleness + 1)^beta``, and explore some: Pisces.
 

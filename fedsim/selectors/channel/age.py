@@ -14,7 +14,7 @@ from fedsim.selectors.sampling import CohortSelector, grown
 from fedsim.units import Hertz, Seconds
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class AgeBased(CohortSelector):
     """Take the clients that lower the ages of updates most for the band that their uploads need.
 

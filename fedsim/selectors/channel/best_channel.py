@@ -33,7 +33,7 @@ AMIRI: Final = (
 )
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class BestChannel(CohortSelector):
     """Take the m candidates of the greatest SNR: BC.
 

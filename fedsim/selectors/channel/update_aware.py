@@ -104,7 +104,7 @@ def norms_of(update: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(np.maximum(greatest, -smallest), 0.0) / np.sqrt(q))
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Bn2(CohortSelector):
     """Take the m candidates whose last updates have the greatest norms: BN2, the best l2 norm.
 
@@ -136,7 +136,7 @@ class Bn2(CohortSelector):
         self._norms.learn(reports, reports.measured.get("update_norm", np.full(reports.client.size, np.nan)))
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class BcBn2(Bn2):
     """Among the candidates of the best channels take the m whose last updates have the greatest norms: BC-BN2.
 
@@ -175,7 +175,7 @@ class BcBn2(Bn2):
         return Cohort(view.client[np.sort(among)])
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Bn2C(CohortSelector):
     """Take the m candidates of the greatest norms of updates that are compressed to what their channels carry: BN2-C.
 

@@ -111,7 +111,7 @@ class ClusteredBySize(CohortSelector):
         return bins_by_size(data_sizes(view), draws)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ClusteredBySimilarity(CohortSelector):
     """Cluster clients by their last updates with Ward's rule, and draw one from each of m groups of equal data.
 

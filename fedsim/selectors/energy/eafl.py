@@ -12,7 +12,7 @@ from fedsim.selectors.sampling import grown
 from fedsim.units import Seconds
 
 
-@dataclass(eq=False, init=False)
+@dataclass(eq=False, repr=False, init=False)
 class Eafl(Oort):
     """Exploit clients of high ``f utility + (1 - f) power``, explore as Oort does.
 

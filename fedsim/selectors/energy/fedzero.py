@@ -11,7 +11,7 @@ from fedsim.selectors.sampling import TIME_COLUMNS, CohortSelector, grown, lowes
 from fedsim.units import Seconds
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class FedZero(CohortSelector):
     """Select clients that excess energy alone can pay, for the shortest round and then for utility: FedZero's rule.
 

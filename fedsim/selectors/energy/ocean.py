@@ -73,7 +73,7 @@ _SLACK_DB: Final = 1e-9
 """Taken from prescribed powers, so that rounding does not lift one above the client's own."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Ocean(CohortSelector):
     """Select clients of small energy queues over good channels, as many as are worth their energy: OCEAN.
 

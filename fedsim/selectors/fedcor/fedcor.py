@@ -107,7 +107,7 @@ def _rows(points: FloatArray, clients: int) -> FloatArray:
     return np.pad(points, ((0, max(clients - len(points), 0)), (0, 0)))
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class FedCor(CohortSelector):
     """Select one client after the other by the reduction of the expected global loss that its own loss brings.
 

@@ -16,7 +16,7 @@ from fedsim.units import Bits, Seconds
 PAPER = "Qi, Wu, Lyu, Huang and Xie, FedSampling: A Better Sampling Strategy for Federated Learning, IJCAI 2023"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class FedSampling(PublishedSelector):
     """Draw about K samples among all clients, each with the same probability, and add up the clients' updates.
 
@@ -153,7 +153,7 @@ class FedSampling(PublishedSelector):
         )
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class FixedRatio(PublishedSelector):
     """Let all clients draw each of their samples with a fixed probability, and average their updates.
 

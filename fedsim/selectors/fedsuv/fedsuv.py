@@ -22,7 +22,7 @@ _DECIMALS: Final = 9
 """Of bounds in units of utility: those that differ by rounding alone are ties, which the random stream breaks."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class FedSuv(CohortSelector):
     """Select by Algorithm 1: eliminate, classify, then the widest rectangle and the highest optimistic utilities.
 

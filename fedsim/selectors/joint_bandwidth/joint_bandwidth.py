@@ -19,7 +19,7 @@ _MOST_SNR_HZ: Final = 1e100
 """Stands for an infinite one, of which no band is the least."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class JointBandwidth(CohortSelector):
     """Take the clients whose uploads can all end first, and give each the band with which they end together.
 

@@ -42,7 +42,7 @@ def clusters_of(shares: FloatArray, distance: Distance, radius: float) -> IntArr
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Haccs(CohortSelector):
     """Draw clusters of clients with like labels by latency and loss, and take the fastest client of each: HACCS.
 

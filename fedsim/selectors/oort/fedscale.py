@@ -21,7 +21,7 @@ _FLAT, _SHARP = 0.1, 5.0
 """Relative change of the window's utility: the pacer relaxes up to the first and tightens from the second on."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class OortFedScale(CohortSelector):
     """Exploit by normalised utility within a wide margin, explore by number of samples, pace by percentiles.
 

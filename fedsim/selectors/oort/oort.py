@@ -22,7 +22,7 @@ _MORE_PERCENT: Final = 5
 """FedScale's percentile of durations, and the points that each relaxation adds."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Oort(CohortSelector):
     """Exploit clients of high utility and explore fast ones, by Algorithm 1.
 

@@ -49,7 +49,7 @@ class Terms:
         return float(self.latency[members].min()) + math.fsum(self.bonus[members])
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PauseEnergy(CohortSelector, ABC):
     """Select a set of great energy; subclasses define the latency term and the search.
 
@@ -141,7 +141,7 @@ class PauseEnergy(CohortSelector, ABC):
         return max(view.round - 1, 1) if self.time_index == "paper" else view.round
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PauseBandit(PauseEnergy):
     """A `PauseEnergy` whose latency term is the upper confidence bound (13) of observed rewards.
 

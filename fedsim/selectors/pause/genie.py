@@ -14,7 +14,7 @@ from fedsim.selectors.pause.energy import PauseEnergy, Terms
 from fedsim.selectors.pause.pause import best_cohort
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PauseGenie(PauseEnergy):
     """Select by (10): the arg max of PAUSE with the true expectations mu_k instead of the UCBs; an oracle.
 

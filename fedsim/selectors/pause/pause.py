@@ -101,7 +101,7 @@ def _best_prefix(ucb: FloatArray, bonus: FloatArray, m: int) -> tuple[int, float
     return length, best
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Bsfl(Pause):
     """Select by the arg max of the smallest UCB plus ``alpha / m`` times the generalisation rewards: PAUSE, gamma 0.
 

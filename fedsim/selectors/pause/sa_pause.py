@@ -19,7 +19,7 @@ from fedsim.selectors.pause.pause import best_cohort
 from fedsim.units import Bound
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class AnnealedPause(PauseBandit):
     """Search for a set of great energy (18) by simulated annealing.
 

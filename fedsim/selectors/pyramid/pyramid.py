@@ -18,7 +18,7 @@ from fedsim.selectors.sampling import TIME_COLUMNS, whole
 from fedsim.units import Bound
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PyramidFl(OortFedScale):
     """Rank clients as Oort does, and let each of the cohort do more local work in the time that it would only wait.
 

@@ -81,7 +81,7 @@ _MOST_TERMS: Final = 500
 PAPER: Final = "Abdelmoniem, Sahu, Canini and Fahmy, REFL: Resource-Efficient Federated Learning, EuroSys 2023"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ReflSelector(CohortSelector):
     """The common part of both forms of REFL; parameters as of `Refl`. Arrays are over client ids."""
 
@@ -149,7 +149,7 @@ class ReflSelector(CohortSelector):
         return np.asarray(view.round - self._selected <= self.hold_off)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Refl(ReflSelector):
     """Select the candidates of least forecast availability, by a seasonal model of each client.
 
@@ -226,7 +226,7 @@ class Refl(ReflSelector):
         return self.take(view, np.round(chance, _DIGITS), rng)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ReflOracle(ReflSelector):
     """Select the candidates of least future availability, by a noisy oracle.
 

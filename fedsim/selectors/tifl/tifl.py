@@ -68,7 +68,7 @@ Improvement = Literal["relative", "absolute"]
 _RANDOM: Final = (0.7, 0.1, 0.1, 0.05, 0.05)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Tifl(CohortSelector):
     """Profile clients, split them into tiers by latency, and draw each round's cohort within a random tier.
 

@@ -48,7 +48,7 @@ def prob_alloc(size: int, quota: float, log_weight: FloatArray) -> Allocated:
     return Allocated(np.minimum(chance, 1.0), overflown)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class E3cs(CohortSelector):
     """Draw clients with probabilities that grow with successful deliveries, none below a fairness quota: E3CS.
 
