@@ -159,9 +159,9 @@ def test_quantiles_over_all_clients_and_of_one():
 def test_what_is_left_of_a_session_under_way():
     """The oracle is a long renewal process: sojourns laid end to end, met at random instants."""
     rng = np.random.default_rng(1)
-    law = QuantileLaw([0, 0.5, 1], [1.0, 10.0, 1000.0], 1e6)  # so wide that the middle level is all that counts
+    law = QuantileLaw([0, 0.5, 1], [100.0, 1000.0, 2000.0], 1e6)  # so wide that the middle level is all that counts
     chosen, place = rng.random(400_000) < 0.5, rng.random(400_000)
-    edge = np.where(chosen, 1.0, 10.0), np.where(chosen, 10.0, 1000.0)
+    edge = np.where(chosen, 100.0, 1000.0), np.where(chosen, 1000.0, 2000.0)
     lengths = edge[0] * (edge[1] / edge[0]) ** place
     assert law.mean_s(np.zeros(1))[0] == pytest.approx(lengths.mean(), rel=5 * lengths.std() / lengths.mean() / 632)
     ends = np.cumsum(lengths)
