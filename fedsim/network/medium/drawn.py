@@ -227,14 +227,14 @@ class DrawnSpectrum:
         if faded is not None:
             rate = np.where(faded, rate, channel.bandwidth_hz * channel.rate.mean_efficiency(snr, channel.fading))
             gain = np.where(faded, gain, channel.share_rates.typical)
+        if split is not None and len(rate) == 1:
+            return BlockPlan(now_s, rows, rate[0] * split, split, first_s, 1.0)
         length_s = np.full(len(gain), coherence_s)
         length_s[0] = first_s
-        if turns is None:
-            parts = np.broadcast_to(cast(FloatArray, split), rate.shape)
-        else:
-            parts = turns.turns(jobs, gain, rate, length_s)
+        whole = cast(FloatArray, split)
+        parts = np.broadcast_to(whole, rate.shape) if turns is None else turns.turns(jobs, gain, rate, length_s)
         if len(rate) == 1:
-            return _block_plan(now_s, rows, rate[0], parts[0], first_s, in_turn=turns is not None)
+            return _turn_plan(now_s, rows, rate[0], parts[0], first_s)
         return BlocksPlan.over(now_s, rows, rate * parts, parts, length_s)
 
     def _horizon(self, rows: Rows, count: int, split: FloatArray | None, now_s: float) -> tuple[int, int]:
@@ -290,11 +290,7 @@ class DrawnSpectrum:
         transfer.send_on()
 
 
-def _block_plan(
-    now_s: float, rows: Rows, rate_bps: FloatArray, part: FloatArray, length_s: float, *, in_turn: bool
-) -> BlockPlan:
-    if not in_turn:
-        return BlockPlan(now_s, rows, rate_bps * part, part, length_s, 1.0)
+def _turn_plan(now_s: float, rows: Rows, rate_bps: FloatArray, part: FloatArray, length_s: float) -> BlockPlan:
     (served,) = part.nonzero()
     rows, part = served if isinstance(rows, slice) else rows[served], part[served]
     return BlockPlan(now_s, rows, rate_bps[served] * part, part, length_s, float(part.sum()))
