@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_t
 
 import numpy as np
 
+from fedsim.code_digest import is_builtin
+
 
 @dataclass(frozen=True)
 class Range:
@@ -53,8 +55,10 @@ def check_options(selector: Any) -> None:
 
 @functools.cache
 def _options_of(selector: type[Any]) -> dict[str, Any]:
-    hints = get_type_hints(selector, include_extras=True)
-    return {each.name: hints[each.name] for each in fields(selector)}
+    # Annotations of a user's own class need not be names that can be found.
+    own = next(one for one in selector.__mro__ if is_builtin(one))
+    hints = get_type_hints(own, include_extras=True)
+    return {each.name: hints[each.name] for each in fields(own)}
 
 
 def _check(name: str, value: Any, kind: Any) -> None:

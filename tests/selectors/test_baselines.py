@@ -54,3 +54,13 @@ def test_the_catalogue_builds_each_from_a_table_and_back(kind):
 def test_each_says_where_it_comes_from_and_what_it_costs(kind):
     assert SELECTORS.load(kind).paper
     assert SELECTORS.load(kind).communication
+
+
+class Own(Uniform):
+    first: "Nowhere" = 1  # noqa: F821
+
+
+def test_a_class_of_ones_own_may_annotate_what_it_likes():
+    assert (Own(cohort=2).cohort, Own(cohort=2).first) == (2, 1)
+    with pytest.raises(ValueError, match="cohort: 0 is not allowed; it must be a whole number of at least 1"):
+        Own(cohort=0)
