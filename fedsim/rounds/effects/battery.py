@@ -22,7 +22,9 @@ _AMPLE: Final = 1.0 - 1e-9
 _FASTER: Final = 4.0
 """How much faster than on average a shared medium may carry bits before a battery's end is seen too late."""
 _STEP: Final = 1e-4
-"""Share of the seconds so far in which a battery that is almost empty is looked at again."""
+"""Share of the seconds so far in which a battery that is almost empty is looked at again, at the rate so far."""
+_LEAST_STEP: Final = 1e-6
+"""Share in which it is looked at again at the soonest, so that a link that stands still is not asked without end."""
 
 
 class Battery(Effect):
@@ -207,10 +209,13 @@ class Battery(Effect):
             k = place[i]
             if on_air_w[k] + base_w[k] == 0:
                 return NEVER
-            seen_bps = _FASTER * sent_bits / on_air_s if on_air_s > 0 else 0.0
-            most_w = on_air_w[k] + base_w[k] + per_bit_j[k] * max(fastest_bps[k], seen_bps)
+            seen_bps, radio_w = sent_bits / on_air_s if on_air_s > 0 else 0.0, on_air_w[k] + base_w[k]
+            most_w = radio_w + per_bit_j[k] * max(fastest_bps[k], _FASTER * seen_bps)
             rest_j = left_j[k] + slack_j[k] - on_air_w[k] * on_air_s - base_w[k] * spent_s - per_bit_j[k] * sent_bits
-            return 0.0 if rest_j <= slack_j[k] / 2 else float(max(rest_j / most_w, _STEP * spent_s))
+            if rest_j <= slack_j[k] / 2:
+                return 0.0
+            near_s = min(_STEP * spent_s, rest_j / (radio_w + per_bit_j[k] * seen_bps))
+            return float(max(rest_j / most_w, near_s, _LEAST_STEP * spent_s))
 
         return Limit(bits=bits, left_s=left_s)
 

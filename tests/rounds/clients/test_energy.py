@@ -49,6 +49,9 @@ prices = st.integers(0, 8).map(lambda number: number / 8)
     quarters | st.just(50.0),
     st.booleans(),
 )
+@example(
+    [(0.0, 0.0, 0.0, 1, 99.0)], {"receive": 0.125, "sample": 0.0, "work_w": 0.0, "send": 0.0}, (1.0, 0.0), 1.0, True
+)
 def test_a_battery_lasts_as_long_as_it_pays_bits_samples_and_seconds(lines, prices, radio_w, deadline_s, multicast):
     """Dedicated links, or one multicast of 1 s for all; who leaves and the deadline tie with no end of a phase."""
     down_s, work_s, up_s, charge_j, leaves_s = map(list, zip(*lines, strict=True))
